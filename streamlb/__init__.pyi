@@ -1,0 +1,25 @@
+# The public names of streamlb, one line each: read by type checkers, and by __init__.py, which loads a name on first use.
+from streamlb._version import __version__ as __version__
+
+# keys, streams, metrics
+from streamlb.keys import key_array as key_array
+from streamlb.streams import Drifting as Drifting
+from streamlb.streams import Phase as Phase
+from streamlb.streams import Phased as Phased
+from streamlb.streams import Stream as Stream
+from streamlb.streams import Trace as Trace
+from streamlb.streams import Uniform as Uniform
+from streamlb.streams import Zipf as Zipf
+from streamlb.streams import cashtags as cashtags
+from streamlb.streams import execution_times as execution_times
+from streamlb.streams import tweets as tweets
+from streamlb.streams import twitter as twitter
+from streamlb.streams import wikipedia as wikipedia
+
+# sketches
+from streamlb.sketches.cost_sketch import CostSketch as CostSketch
+from streamlb.sketches.count_min import CountMin as CountMin
+from streamlb.sketches.space_saving import SpaceSaving as SpaceSaving
+
+# tools
+from streamlb.warm import warmup as warmup

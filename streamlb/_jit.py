@@ -1,0 +1,99 @@
+"""Numba's `njit`, with a cache that cannot be stale.
+
+Numba checks a cached kernel against the file it stands in, not against the files whose kernels it calls: editing `hashing.py`
+leaves every kernel that inlined it answering as before. Here each file's cache folder is named by a digest of that file and of
+every streamlb file it imports, so an edit anywhere below a kernel means another, empty folder. Importing `njit` from here
+registers that rule; it touches no function outside streamlb.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import os
+import re
+
+from numba import config, njit
+from numba.core.caching import CacheImpl, _CacheLocator
+
+__all__ = ["cache_root", "njit"]
+
+_package = os.path.dirname(os.path.abspath(__file__))
+_imports = re.compile(r"^from (streamlb[\w.]*) import (\([^)]*\)|.*)$", re.MULTILINE)
+
+
+def cache_root() -> str:
+    """Return the folder below which compiled kernels are kept: NUMBA_CACHE_DIR, or the user's cache folder."""
+    if config.CACHE_DIR:
+        return os.path.join(config.CACHE_DIR, "streamlb")
+    base = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
+    return os.path.join(base, "streamlb")
+
+
+def _module_file(name: str) -> str | None:
+    """Return the path of a module of streamlb (a package's is its __init__), or None where there is none."""
+    stem = os.path.join(_package, *name.split(".")[1:])
+    for path in (stem + ".py", os.path.join(stem, "__init__.py")):
+        if os.path.isfile(path):
+            return path
+    return None
+
+
+@functools.cache
+def _sources(path: str) -> frozenset[str]:
+    """Return the file and every streamlb file it imports, directly or not."""
+    found, todo = {path}, [path]
+    while todo:
+        with open(todo.pop(), encoding="utf-8") as file:
+            text = file.read()
+        for module, names in _imports.findall(text):
+            candidates = [module, *(f"{module}.{name}" for name in re.findall(r"\w+", names))]
+            for other in filter(None, map(_module_file, candidates)):
+                if other not in found:
+                    found.add(other)
+                    todo.append(other)
+    return frozenset(found)
+
+
+@functools.cache
+def cache_folder(path: str) -> str:
+    """Return the cache folder of a file's kernels, named by the digest of all they are compiled from."""
+    digest = hashlib.sha256()
+    for source in sorted(_sources(path)):
+        with open(source, "rb") as file:
+            digest.update(os.path.relpath(source, _package).encode() + b"\0" + file.read() + b"\0")
+    name = os.path.relpath(path, _package).removesuffix(".py").replace(os.sep, ".")
+    return os.path.join(cache_root(), f"{name}-{digest.hexdigest()[:16]}")
+
+
+class _DigestLocator(_CacheLocator):
+    """Where Numba keeps a kernel of streamlb."""
+
+    def __init__(self, path: str, line: int):
+        self._path = path
+        self._line = line
+
+    def get_cache_path(self):
+        return cache_folder(self._path)
+
+    def get_source_stamp(self):
+        return os.path.basename(cache_folder(self._path))
+
+    def get_disambiguator(self):
+        return str(self._line)
+
+    @classmethod
+    def from_function(cls, py_func, py_file):
+        path = os.path.abspath(py_file)
+        if not path.startswith(_package + os.sep):
+            return None
+        locator = cls(path, py_func.__code__.co_firstlineno)
+        try:
+            locator.ensure_cache_path()
+        except OSError:
+            return None  # nowhere to write: Numba's own rules apply
+        return locator
+
+
+if not any(locator.__name__ == "_DigestLocator" for locator in CacheImpl._locator_classes):
+    CacheImpl._locator_classes.insert(0, _DigestLocator)

@@ -1,0 +1,1 @@
+"""Groupings: which worker gets a keyed message. One algorithm, one file."""

@@ -1,0 +1,1 @@
+"""Shuffle scheduling: which instance gets a message when costs depend on content."""

@@ -1,0 +1,1 @@
+"""Load shedding: which messages to drop."""

@@ -1,0 +1,1 @@
+"""Simulations: operators behind a scheduler or a shedder, clusters, pipelines."""

@@ -1,0 +1,1 @@
+"""Sketches: Count-Min, the F and W pair of POSG and LAS, SpaceSaving."""

@@ -1,0 +1,1 @@
+"""Spark: sessions that find Java by themselves, and what skewed jobs need."""

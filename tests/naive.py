@@ -1,0 +1,4 @@
+"""The slow, obvious twin of every kernel: pure Python that imports nothing from streamlb.
+
+One module a room; this one gathers them.
+"""

@@ -1,0 +1,108 @@
+"""What a claim is: data, and the functions that measure and judge it.
+
+An `Experiment` is a grid of parameter rows and a pure function of one row; a `Claim` reads the runs of one experiment and says
+whether what a paper states is so. Several claims may share an experiment, which then runs once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
+
+REPRODUCED = "reproduced"
+DIFFERS = "differs"
+NOT_APPLICABLE = "not applicable"
+
+PROFILES = ("quick", "paper")
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The outcome of a claim: the verdict, what was measured in a few words, and why it is so."""
+
+    verdict: str
+    measured: str
+    note: str = ""
+
+    def __post_init__(self):
+        if self.verdict not in (REPRODUCED, DIFFERS, NOT_APPLICABLE):
+            raise ValueError(f"verdict must be reproduced, differs or not applicable, got {self.verdict!r}")
+
+    @classmethod
+    def when(cls, holds: bool, measured: str, note: str = "") -> Verdict:
+        """Reproduced when `holds`, else differs."""
+        return cls(REPRODUCED if holds else DIFFERS, measured, note)
+
+
+def _one_each(row: dict[str, Any]) -> float:
+    return 1.0
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """A grid of runs.
+
+    Parameters
+    ----------
+    name : str
+        Unique; also the name of its Parquet file of results.
+    grid : callable
+        ``grid(profile)`` gives a list of dicts of JSON values: the keyword arguments of `measure`, one dict a run.
+    measure : callable
+        ``measure(**row)`` gives a dict of JSON values (numbers, strings, short lists). A pure function of the row.
+    cost : callable, optional
+        ``cost(row)``: relative time of a run, so that the longest start first.
+    """
+
+    name: str
+    grid: Callable[[str], list[dict[str, Any]]]
+    measure: Callable[..., dict[str, Any]]
+    cost: Callable[[dict[str, Any]], float] = _one_each
+
+
+@dataclass(frozen=True)
+class Claim:
+    """One statement of a paper and how it is judged.
+
+    Parameters
+    ----------
+    id : str
+        As the claim is cited: ``POSG-T4.3``.
+    paper : str
+        ``POSG``, ``LAS``, ``DC``, ``CG``, ``PIPE`` or ``OWN``.
+    kind : str
+        ``a`` exact or analytic, ``b`` statistical, ``c`` a cluster or private data in the paper, simulated here.
+    where : str
+        Section, figure or theorem of the paper.
+    statement : str
+        What is claimed, in our words, with the set-up.
+    claimed : str
+        The paper's value, in a few words.
+    criterion : str
+        What makes the verdict `reproduced`.
+    experiment : Experiment
+        Where its runs come from.
+    judge : callable
+        ``judge(runs, profile)`` gives a `Verdict`; `runs` is a pandas frame, a row a run, parameters and results as columns.
+    figure : callable, optional
+        ``figure(runs, profile)`` gives a matplotlib Figure with a title, axes with units, and the paper's value beside ours.
+    setup : str, optional
+        What the report should say about stand-ins or simulation.
+    """
+
+    id: str
+    paper: str
+    kind: str
+    where: str
+    statement: str
+    claimed: str
+    criterion: str
+    experiment: Experiment
+    judge: Callable[[pd.DataFrame, str], Verdict]
+    figure: Callable[[pd.DataFrame, str], Figure] | None = None
+    setup: str = ""
