@@ -23,3 +23,13 @@ from streamlb.sketches.space_saving import SpaceSaving as SpaceSaving
 
 # tools
 from streamlb.warm import warmup as warmup
+
+# placement
+from streamlb.placement.even import even_schedule as even_schedule
+from streamlb.placement.pipeline import PipelineSchedule as PipelineSchedule
+from streamlb.placement.pipeline import pipeline_schedule as pipeline_schedule
+from streamlb.placement.placement import Placement as Placement
+from streamlb.placement.resource_aware import resource_aware_schedule as resource_aware_schedule
+from streamlb.placement.topology import Topology as Topology
+from streamlb.simulation.pipeline import PipelineResult as PipelineResult
+from streamlb.simulation.pipeline import simulate_pipeline as simulate_pipeline
