@@ -1,9 +1,9 @@
 """Storm's default scheduler: executors in the order of their task numbers, dealt to slots that alternate between nodes.
 
-Facts from Storm's own EvenScheduler (storm-server, org.apache.storm.scheduler): the free slots are grouped by node, the nodes
-with more slots first, and interleaved; the first W of them are used, W the topology's number of workers; executor i goes to slot
-i mod W. Task numbers follow the components in order of name; the paper numbers them in the order of the graph, which is the
-default here.
+Facts from Storm's own EvenScheduler (storm-server, org.apache.storm.scheduler): the free slots are grouped by node,
+the nodes with more slots first, and interleaved; the first W of them are used, W the topology's number of workers;
+executor i goes to slot i mod W. Task numbers follow the components in order of name; the paper numbers them in the
+order of the graph, which is the default here.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The four topologies of paper 002: its random and linear examples (Figs 2 and 6), its diamond and its long line (Fig 16)."""
+"""The four topologies of paper 002: random and linear (Figs 2 and 6), diamond and a longer line (Fig 16)."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """The allocation matrices of pipeline-based linear scheduling, step by step (paper 002, Proposition 1 and Algorithm 1).
 
-With G = gcd(t, N), t' = t/G, N' = N/G every matrix has t rows (steps) and N columns (nodes), seen as t' x N' blocks of G x G.
-The steps are numpy moves of whole rows and blocks; `streamlb.analysis` has the closed form they lead to.
+With G = gcd(t, N), t' = t/G, N' = N/G every matrix has t rows (steps) and N columns (nodes), seen as t' x N' blocks
+of G x G. The steps are numpy moves of whole rows and blocks; `streamlb.analysis` has the closed form they lead to.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def rotate_blocks(matrix: np.ndarray) -> np.ndarray:
 
 
 def square(matrix: np.ndarray) -> np.ndarray:
-    """Return the N x N schedule: the first N rows, or the rows and the block rows they lack, each the last one shifted by a block."""
+    """Return the N x N schedule: the first N rows, or all and further block rows, each the last one shifted by a block."""
     t, nodes = matrix.shape
     if t >= nodes:
         return matrix[:nodes].copy()

@@ -1,8 +1,9 @@
 """Pipeline-based linear scheduling: where tasks run, and which node sends to which in each step (paper 002).
 
-The allocation steps are in `matrices`, the refinement in `refine`. A schedule is an N x N Latin square: in step p node j sends to
-schedule[p, j]. In slot k stage l runs step (k - l) mod N. The kernel here counts the parts each task receives in a slot; its
-arrays: schedule int64[N, N], task_node int64[tasks], streams int64[e, 3] of (sender, receiver, stage), offsets int64[n + 1].
+The allocation steps are in `matrices`, the refinement in `refine`. A schedule is an N x N Latin square: in step p
+node j sends to schedule[p, j]. In slot k stage l runs step (k - l) mod N. The kernel here counts the parts each task
+receives in a slot; its arrays: schedule int64[N, N], task_node int64[tasks], streams int64[e, 3] of (sender,
+receiver, stage), offsets int64[n + 1].
 """
 
 from __future__ import annotations
@@ -25,8 +26,8 @@ from streamlb.placement.topology import Topology
 def _most_parts(schedule, task_node, streams, offsets, by_node, most):
     """Set most[k] to the most parts that one task receives in slot k, with slots counted from an empty pipeline.
 
-    `by_node` int64[n, N + 1] says where a component's tasks of each node begin in the list of its tasks sorted by node, and the
-    list itself is column N + 1 onwards; it is one array because the two are only ever used together.
+    `by_node` int64[n, N + 1] says where a component's tasks of each node begin in the list of its tasks sorted by
+    node, and the list itself is column N + 1 onwards; it is one array because the two are only ever used together.
     """
     steps = schedule.shape[0]
     nodes = schedule.shape[1]
@@ -120,11 +121,11 @@ class PipelineSchedule:
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as JSON values."""
-        names = "initial components transposed blocks intermediate labels final schedule occupancy stalls".split()
+        names = ["initial", "components", "transposed", "blocks", "intermediate", "labels", "final", "schedule"]
         return {
             **self.placement.to_dict(),
             "period": self.period,
-            **{name: getattr(self, name).tolist() for name in names},
+            **{name: getattr(self, name).tolist() for name in [*names, "occupancy", "stalls"]},
             "named": self.named.tolist(),
         }
 
@@ -145,8 +146,8 @@ def pipeline_schedule(
     nodes : int
         Nodes of the cluster.
     refine : {"printed", "optimised", None}
-        How components that talk are brought together: the paper's Algorithm 2, a local search over relabellings that is never
-        worse on inter-node traffic plus load, or not at all.
+        How components that talk are brought together: the paper's Algorithm 2, a local search over relabellings that
+        is never worse on inter-node traffic plus load, or not at all.
     load_factor : float
         Weight of the loads' squared coefficient of variation beside the inter-node share, for "optimised".
     seed : int, numpy.random.SeedSequence or None
@@ -156,10 +157,8 @@ def pipeline_schedule(
     -------
     PipelineSchedule
 
-    Notes
-    -----
-    The allocation takes O(tN) time, the time of writing its matrices. A task's node is the column in which its row of M'_fin
-    holds its component: task q of a component stands in row q.
+    Notes ----- The allocation takes O(tN) time, the time of writing its matrices. A task's node is the column in
+    which its row of M'_fin holds its component: task q of a component stands in row q.
 
     Examples
     --------
@@ -228,7 +227,7 @@ def _task_nodes(topology: Topology, final: np.ndarray) -> np.ndarray:
 
 
 def pipeline_occupancy(steps: int, stages: int) -> np.ndarray:
-    """Return the step each stage runs in each slot (Algorithm 3), -1 while it waits to fill: int64[steps + stages - 1, stages].
+    """Return the step each stage runs in each slot (Algorithm 3), -1 while it fills: int64[steps + stages - 1, stages].
 
     Examples
     --------

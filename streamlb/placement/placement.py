@@ -56,7 +56,7 @@ class Placement:
         return float(np.abs(loads - 1.0).mean())
 
     def demand(self) -> np.ndarray:
-        """Return the share of the traffic that goes from node to node under shuffle grouping: float64[nodes, nodes], sum 1."""
+        """Return the share of the traffic from node to node under shuffle grouping: float64[nodes, nodes], sum 1."""
         topology = self.topology
         out = np.zeros((self.nodes, self.nodes))
         spread = self._spread()

@@ -1,9 +1,9 @@
-"""Refinement: relabel the components so that those that talk share nodes (paper 002, Algorithm 2), as printed and by local search.
+"""Refinement: relabel components so that those that talk share nodes, as printed (Algorithm 2) and by local search.
 
-A relabelling keeps every row a permutation. Component v at base value a runs its task q on column[q, a], the node at which row q
-of M'_inter holds a, so a relabelling is a choice of one base value for each component and finding the best is a quadratic
-assignment. State of the search: slot int64[n], the base value of each component; owner int64[N], who holds it (-1: a dummy);
-load float64[N], local float64[e], the share of each stream that stays within a node.
+A relabelling keeps every row a permutation. Component v at base value a runs its task q on column[q, a], the node at
+which row q of M'_inter holds a, so a relabelling is a choice of one base value for each component and finding the
+best is a quadratic assignment. State of the search: slot int64[n], the base value of each component; owner int64[N],
+who holds it (-1: a dummy); load float64[N], local float64[e], the share of each stream that stays within a node.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def bitmap(edges: np.ndarray, nodes: int) -> np.ndarray:
 
 
 def printed_swaps(intermediate: np.ndarray, edges: np.ndarray) -> list[tuple[int, int]]:
-    """Return the exchanges (v, d) of Algorithm 2 in order: v leaves the sender's block, the receiver d takes its place."""
+    """Return the exchanges (v, d) of Algorithm 2: v leaves the sender's block, the receiver d takes its place."""
     members = block_members(intermediate)
     blocks, g = members.shape
     sends = bitmap(edges, members.size)
@@ -117,8 +117,8 @@ def _local(column, counts, streams, traffic, slot, a, skip, mark):
 def _climb(column, counts, streams, weights, slot, order, sweeps):
     """Exchange base values while that lowers the objective; `weights` is [load factor, load a task.., traffic..].
 
-    `streams` holds where each component's (stream, partner) pairs begin, then the pairs. Returns the number of exchanges. The
-    objective is (1 - traffic within nodes) + factor * N * sum of squared loads.
+    `streams` holds where each component's (stream, partner) pairs begin, then the pairs. Returns the number of
+    exchanges. The objective is (1 - traffic within nodes) + factor * N * sum of squared loads.
     """
     n, size = counts.size, column.shape[1]
     factor, each, traffic = weights[0], weights[1 : 1 + n], weights[1 + n :]
@@ -186,7 +186,7 @@ def columns_of(intermediate: np.ndarray) -> np.ndarray:
 def objective(
     column: np.ndarray, counts: np.ndarray, edges: np.ndarray, rates: np.ndarray, slot: np.ndarray, load_factor: float
 ) -> float:
-    """Return what the search lowers: the inter-node share of the traffic plus `load_factor` times the loads' squared variation."""
+    """Return what the search lowers: the inter-node share plus `load_factor` times the loads' squared variation."""
     size = column.shape[1]
     spread = np.zeros((counts.size, size))
     for v, tasks in enumerate(counts.tolist()):

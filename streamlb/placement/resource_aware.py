@@ -1,13 +1,14 @@
-"""R-Storm: tasks placed on the nearest node, nearest in network and in what the node has left (Peng et al., Middleware 2015).
+"""R-Storm: each task on the nearest node, in network and in what the node has left (Peng et al., Middleware 2015).
 
-The order and the distance are those of Storm 1.0's DefaultResourceAwareStrategy: components breadth first from each spout over
-children and parents; one task of each in turn; the first task goes to the rack with most resources; after that every node that
-can hold the task is measured by
+The order and the distance are those of Storm 1.0's DefaultResourceAwareStrategy: components breadth first from each
+spout over children and parents; one task of each in turn; the first task goes to the rack with most resources; after
+that every node that can hold the task is measured by
 
     sqrt( ((cpu - free)/(free + 1))^2 + ((memory - free)/(free + 1))^2 + distance^2 )
 
-with distance 0 to the node of the previous task, 1/2 within its rack and 1 across racks, and the smallest wins. Storm leaves ties
-to the order of a map; here the lower node number wins. CPU is a hard limit in Storm and a soft one in R-Storm's article.
+with distance 0 to the node of the previous task, 1/2 within its rack and 1 across racks, and the smallest wins. Storm
+leaves ties to the order of a map; here the lower node number wins. CPU is a hard limit in Storm and a soft one in
+R-Storm's article.
 """
 
 from __future__ import annotations

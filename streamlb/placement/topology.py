@@ -1,4 +1,4 @@
-"""A streaming application as a graph: components with their numbers of tasks, and who sends to whom (paper 002, section II-A)."""
+"""A streaming application as a graph: components, their tasks, who sends to whom (paper 002, section II-A)."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ class Topology:
     edges : iterable of (str, str)
         The streams: (sender, receiver), each at most once, without a cycle.
     spouts : iterable of str, optional
-        The sources. They must be free of incoming streams, and every component must be reachable from one of them. By default
-        every component without an incoming stream.
+        The sources. They must be free of incoming streams, and every component must be reachable from one of them. By
+        default every component without an incoming stream.
     task_names : mapping of str to sequence of str, optional
         Names of a component's tasks, one for each; ``component[q]`` where nothing is given.
 
@@ -90,7 +90,7 @@ class Topology:
 
     @classmethod
     def from_yaml(cls, text: str) -> Topology:
-        """Read YAML in the manner of Storm's Flux: `spouts` and `bolts` with `id` and `parallelism`, `streams` with `from` and `to`.
+        """Read YAML in the manner of Storm's Flux: spouts and bolts with id and parallelism, streams with from and to.
 
         Examples
         --------
@@ -232,7 +232,7 @@ class Topology:
                 raise ValueError(f"task_names must name components of the topology, got {name!r}")
             if len(given[name]) != self.counts[self._index[name]]:
                 raise ValueError(
-                    f"task_names must have one name for each of the {self.counts[self._index[name]]} tasks of {name!r}, "
+                    f"task_names must have a name for each of the {self.counts[self._index[name]]} tasks of {name!r}, "
                     f"got {len(given[name])}"
                 )
         return tuple(
