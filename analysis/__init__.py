@@ -3,3 +3,31 @@
 Nothing here imports a kernel. Where a statement is exact it is evaluated in exact arithmetic, and where a printed statement
 fails the corrected one stands beside it.
 """
+
+from .pipeline import (
+    allocation_period,
+    best_relabelling,
+    birkhoff_bound,
+    birkhoff_steps,
+    busy_fraction_bound,
+    inter_node_share_bound,
+    latin_entry,
+    latin_matrix,
+    pipeline_moves,
+    relabelling_shares,
+    weighted_schedule,
+)
+
+__all__ = [
+    "allocation_period",
+    "best_relabelling",
+    "birkhoff_bound",
+    "birkhoff_steps",
+    "busy_fraction_bound",
+    "inter_node_share_bound",
+    "latin_entry",
+    "latin_matrix",
+    "pipeline_moves",
+    "relabelling_shares",
+    "weighted_schedule",
+]

@@ -62,7 +62,7 @@ def rotate_blocks(matrix: np.ndarray) -> np.ndarray:
 
 
 def square(matrix: np.ndarray) -> np.ndarray:
-    """Return the N x N schedule: the first N rows, or all and further block rows, each the last one shifted by a block."""
+    """Return the N x N schedule: the first N rows, or all and more block rows, each the last shifted by a block."""
     t, nodes = matrix.shape
     if t >= nodes:
         return matrix[:nodes].copy()

@@ -166,7 +166,7 @@ def pipeline_schedule(
     >>> t = Topology({"spout": 2, "bolt": 2}, [("spout", "bolt")])
     >>> s = pipeline_schedule(t, nodes=4)
     >>> s.schedule.tolist()
-    [[0, 1, 3, 2], [1, 0, 2, 3], [3, 2, 0, 1], [2, 3, 1, 0]]
+    [[0, 1, 2, 3], [1, 0, 3, 2], [2, 3, 0, 1], [3, 2, 1, 0]]
     >>> print(s.table())
     N0  spout[0] bolt[1]
     N1  spout[1] bolt[0]

@@ -493,7 +493,7 @@ def _checked_schedule(schedule: Any, nodes: int, gate: str) -> np.ndarray:
 
 
 def _layout(placement: Placement, distance_cost: float) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Return the tasks, each node's tasks, the pairs that talk by sender and receiving component, where each group begins."""
+    """Return the tasks, each node's tasks, the pairs that talk, and where each sender's pairs of a component begin."""
     topology, node = placement.topology, placement.task_node
     tasks = np.zeros((topology.tasks, 4), np.int64)
     tasks[:, _NODE] = node
