@@ -44,11 +44,21 @@ def _sketches() -> None:
     heavy.merge(heavy)
 
 
+def _placement() -> None:
+    from streamlb.placement.pipeline import pipeline_schedule
+    from streamlb.placement.topology import Topology
+    from streamlb.simulation.pipeline import simulate_pipeline
+
+    schedule = pipeline_schedule(Topology({"a": 1, "b": 1}, [("a", "b")]), 2, "optimised")
+    simulate_pipeline(schedule, slots=2)
+
+
 # What is compiled, by name, in this order; each call is quick once its kernels are cached.
 STEPS: list[tuple[str, Callable[[], None]]] = [
     ("keys", _keys),
     ("streams", _streams),
     ("sketches", _sketches),
+    ("placement", _placement),
 ]
 
 

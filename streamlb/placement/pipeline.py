@@ -23,7 +23,7 @@ from streamlb.placement.topology import Topology
 
 
 @njit(cache=True, nogil=True)
-def _most_parts(schedule, task_node, streams, offsets, by_node, most):
+def _most_parts(schedule, task_node, streams, offsets, by_node, received, most):
     """Set most[k] to the most parts that one task receives in slot k, with slots counted from an empty pipeline.
 
     `by_node` int64[n, N + 1] says where a component's tasks of each node begin in the list of its tasks sorted by
@@ -31,7 +31,6 @@ def _most_parts(schedule, task_node, streams, offsets, by_node, most):
     """
     steps = schedule.shape[0]
     nodes = schedule.shape[1]
-    received = np.zeros(task_node.size, np.int64)
     for k in range(most.size):
         top = 0
         for sign in (1, -1):  # count, then take back: cheaper than clearing every task
@@ -249,13 +248,7 @@ def parts_received(topology: Topology, task_node: np.ndarray, schedule: np.ndarr
         by_node[v, : nodes + 1] = np.concatenate([[0], np.cumsum(np.bincount(own, minlength=nodes))])
         by_node[v, nodes + 1 : nodes + 1 + count] = topology.offsets[v] + np.argsort(own, kind="stable")
     streams = np.concatenate([topology.edges, topology.stages[:, None]], axis=1)
-    most = np.zeros(slots, np.int64)
-    _most_parts(
-        np.ascontiguousarray(schedule, np.int64),
-        np.ascontiguousarray(task_node, np.int64),
-        streams,
-        topology.offsets,
-        by_node,
-        most,
-    )
+    most, received = np.zeros(slots, np.int64), np.zeros(topology.tasks, np.int64)
+    steps = np.ascontiguousarray(schedule, np.int64)
+    _most_parts(steps, np.ascontiguousarray(task_node), streams, topology.offsets, by_node, received, most)
     return most

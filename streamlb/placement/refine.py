@@ -114,7 +114,7 @@ def _local(column, counts, streams, traffic, slot, a, skip, mark):
 
 
 @njit(cache=True, nogil=True)
-def _climb(column, counts, streams, weights, slot, order, sweeps):
+def _climb(column, counts, streams, weights, slot, order, sweeps, owner, mark, load):
     """Exchange base values while that lowers the objective; `weights` is [load factor, load a task.., traffic..].
 
     `streams` holds where each component's (stream, partner) pairs begin, then the pairs. Returns the number of
@@ -122,9 +122,8 @@ def _climb(column, counts, streams, weights, slot, order, sweeps):
     """
     n, size = counts.size, column.shape[1]
     factor, each, traffic = weights[0], weights[1 : 1 + n], weights[1 + n :]
-    owner = np.full(size, -1, np.int64)
-    load = np.zeros(size)
-    mark = np.zeros(size, np.int64)
+    owner[:] = -1
+    load[:] = 0.0
     for v in range(n):
         owner[slot[v]] = v
         _shift_load(column, counts[v], slot[v], each[v], load)
@@ -220,12 +219,13 @@ def optimised_labels(
     traffic = rates[edges[:, 0]] / total if edges.size else np.zeros(0)
     weights = np.concatenate([[load_factor], rates / counts / rates.sum(), traffic])
     streams = _incident(edges, n)
+    owner, mark, load = np.empty(size, np.int64), np.zeros(size, np.int64), np.empty(size)
     base = np.argsort(printed_labels(intermediate, edges))[:n]
     best, best_value = base, objective(column, counts, edges, rates, base, load_factor)
     for k in range(restarts + 1):
         slot = base.copy() if k == 0 else permutation((seed + 2 * k) & 0xFFFFFFFFFFFFFFFF, size)[:n].copy()
         order = permutation((seed + 2 * k + 1) & 0xFFFFFFFFFFFFFFFF, size)
-        _climb(column, counts, streams, weights, slot, order, sweeps)
+        _climb(column, counts, streams, weights, slot, order, sweeps, owner, mark, load)
         value = objective(column, counts, edges, rates, slot, load_factor)
         if value < best_value - 1e-12:
             best, best_value = slot, value

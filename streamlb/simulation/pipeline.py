@@ -221,17 +221,14 @@ def _run(
     done,
     totals,
     bins,
+    budget,
+    targets,
 ):
     """Run `slots` slots with the spouts open, then up to `drain` more with them closed. Return the slots run.
 
     Ends early when nothing has moved for longer than any wait lasts, which is a deadlock if tuples are left.
     """
     patience = 4 * (schedule.shape[0] + flight.shape[0] + settings[_RESEND]) + 64
-    budget = np.zeros((2, by_node.shape[0]), np.int64)
-    stages = 0
-    for p in range(pairs.shape[0]):
-        stages = max(stages, pairs[p, _STAGE] + 1)
-    targets = np.zeros((stages if settings[_GATE] != _FREE else 0, by_node.shape[0]), np.int64)
     capacity = float((settings[_BUFFER] + settings[_WINDOW]) * tasks.shape[0])
     step = 0
     now = 0
@@ -422,7 +419,7 @@ def simulate_pipeline(
     settings = _settings(gate, stalls, part, cores, buffer, window, bandwidth, resend)
     tasks, by_node, pairs, ranges = _layout(placement, distance_cost)
     count = len(tasks)
-    delays = int(pairs[:, _DELAY].max(initial=1)) + 1
+    delays, stages = int(pairs[:, _DELAY].max(initial=1)) + 1, int(pairs[:, _STAGE].max(initial=-1)) + 1
     queue, births = np.zeros((count, 3), np.int64), np.zeros(count)
     pending, pending_births = np.zeros((len(pairs), 2), np.int64), np.zeros(len(pairs))
     flight, flight_births = np.zeros((delays, count), np.int64), np.zeros((delays, count))
@@ -451,6 +448,8 @@ def simulate_pipeline(
         done,
         totals,
         rows,
+        np.zeros((2, placement.nodes), np.int64),
+        np.zeros((0 if gate == "none" else stages, placement.nodes), np.int64),
     )
     _check_conserved(queue, pending, flight, totals)
     return _result(placement, ran, slots, settings, done, totals, rows)
