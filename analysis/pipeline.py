@@ -140,10 +140,11 @@ def birkhoff_bound(demand: np.ndarray) -> float:
     return float(max(demand.sum(axis=0).max(), demand.sum(axis=1).max()))
 
 
-def birkhoff_steps(demand: np.ndarray, tolerance: float = 1e-9) -> list[tuple[float, np.ndarray]]:
+def birkhoff_steps(demand: np.ndarray, resolution: int = 10**6) -> list[tuple[float, np.ndarray]]:
     """Return weighted permutations that cover a demand in `birkhoff_bound` slots: (weight, receiver of each node).
 
-    The demand is first filled up to equal line sums, then permutations are taken off it, each with its smallest entry.
+    The demand is rounded up to multiples of its largest entry / `resolution`, so that all that follows is exact; it is filled
+    up to equal line sums, then permutations are taken off it, each with its smallest entry.
 
     Examples
     --------
@@ -154,18 +155,16 @@ def birkhoff_steps(demand: np.ndarray, tolerance: float = 1e-9) -> list[tuple[fl
     """
     from scipy.optimize import linear_sum_assignment
 
-    left = _filled(np.asarray(demand, float))
-    scale = left.sum() / len(left)
+    demand = np.asarray(demand, float)
+    unit = demand.max() / resolution
+    left = _filled(np.ceil(demand / unit - 1e-6).astype(np.int64))
     steps = []
-    while left.max() > tolerance * max(scale, 1e-300):
-        support = left > tolerance * scale * 1e-3
-        rows, columns = linear_sum_assignment(np.where(support, 0.0, 1.0))
-        weight = left[rows, columns].min()
-        if weight <= 0:
-            break
-        steps.append((float(weight), columns.astype(np.int64)))
+    while left.any():
+        # Equal line sums: a permutation within the support exists (Birkhoff), and the assignment of least cost is one.
+        rows, columns = linear_sum_assignment(left == 0)
+        weight = int(left[rows, columns].min())
+        steps.append((weight * unit, columns.astype(np.int64)))
         left[rows, columns] -= weight
-        left[left < tolerance * scale * 1e-3] = 0.0
     return steps
 
 
@@ -177,17 +176,18 @@ def weighted_schedule(demand: np.ndarray, length: int) -> np.ndarray:
     steps = birkhoff_steps(demand)
     weights = np.array([weight for weight, _ in steps])
     turns = np.maximum(np.floor(weights / weights.sum() * length), 1).astype(int)
+    wanted = weights / weights.sum() * length
     while turns.sum() > length and turns.max() > 1:
-        turns[np.argmax(turns - weights / weights.sum() * length)] -= 1
+        turns[np.argmax(np.where(turns > 1, turns - wanted, -np.inf))] -= 1
     while turns.sum() < length:
-        turns[np.argmax(weights / weights.sum() * length - turns)] += 1
+        turns[np.argmax(wanted - turns)] += 1
     when = sorted(((k + 0.5) / count, i) for i, count in enumerate(turns.tolist()) for k in range(count))
     return np.array([steps[i][1] for _, i in when], np.int64)
 
 
 def _filled(demand: np.ndarray) -> np.ndarray:
     """Return the demand with entries added until every row and column has the largest line sum."""
-    filled, line = demand.copy(), birkhoff_bound(demand)
+    filled, line = demand.copy(), int(max(demand.sum(axis=0).max(), demand.sum(axis=1).max()))
     rows, columns = line - filled.sum(axis=1), line - filled.sum(axis=0)
     i = j = 0
     while i < len(rows) and j < len(columns):

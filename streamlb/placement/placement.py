@@ -64,6 +64,19 @@ class Placement:
             out += rate * np.outer(spread[a], spread[b])
         return out / out.sum() if topology.edges.size else out
 
+    def step_demand(self) -> np.ndarray:
+        """Return the most that any one pair of tasks sends between two nodes: float64[nodes, nodes], sum 1.
+
+        A step lets every pair of tasks on its two nodes send a part, so the busiest pair says how often the step is needed.
+        """
+        topology = self.topology
+        out = np.zeros((self.nodes, self.nodes))
+        present = self._spread() > 0
+        for a, b in topology.edges.tolist():
+            each = topology.rates[a] / (topology.counts[a] * topology.counts[b])
+            out = np.maximum(out, each * np.outer(present[a], present[b]))
+        return out / out.sum() if topology.edges.size else out
+
     def inter_node_share(self) -> float:
         """Return the share of the traffic that crosses between nodes under shuffle grouping."""
         topology, spread = self.topology, self._spread()

@@ -141,7 +141,7 @@ def _send(
     """Send in this slot what gate, links and buffers allow. Return the tuples that left.
 
     Phase 0 sends by the step: a part from each node to the step's target. Phase 1 sends everything, or,
-    work-conserving, to whoever would have less than a part to handle.
+    work-conserving, to whoever would be idle when it arrives.
     """
     gate, part = settings[_GATE], settings[_PART]
     count, moved = pairs.shape[0], 0
@@ -168,8 +168,10 @@ def _send(
             if a != b:
                 n = min(n, budget[0, a], budget[1, b])
             there = queue[receiver, _WAITING] + queue[receiver, _COMING]
-            if phase == 1 and gate == _CONSERVING:
-                n = min(n, part - there)
+            if (
+                gate == _CONSERVING
+            ):  # what the receiver can handle by the time it arrives, a part more from the step's sender
+                n = min(n, part * (pairs[p, _DELAY] + 1 - phase) - there)
             if n <= 0:
                 continue
             space = settings[_BUFFER] - there
@@ -292,6 +294,8 @@ class PipelineResult:
         Tuples handled by the sinks a slot, while the spouts were open.
     latency : float
         Mean slots from entry at a spout to the end of handling at a sink; NaN when nothing arrived.
+    peak_tuples : int
+        The most tuples waiting in buffers and held by senders at the end of a slot.
     peak_memory, mean_memory : float
         Tuples waiting in buffers and held by senders, as a share of all buffers and windows: the largest, and the
         mean of the largest of each bin.
@@ -310,6 +314,7 @@ class PipelineResult:
     delivered: int
     throughput: float
     latency: float
+    peak_tuples: int
     peak_memory: float
     mean_memory: float
     node_load: np.ndarray
@@ -363,7 +368,8 @@ def simulate_pipeline(
         Where the tasks run; a PipelineSchedule also brings the schedule for `gate`.
     gate : {"none", "steps", "work-conserving"}
         When a node may send: always (Storm), only to the node of the current step (the paper), or to that one first
-        and then to every task that would otherwise have less than a part to handle.
+        and then to every task that would be idle when the tuples arrive. The last never sends a task more than it can
+        handle by then and one part.
     schedule : int64[steps, nodes], optional
         Step by node: to whom it sends. Needed for a gate with a plain Placement.
     stalls : bool
@@ -418,6 +424,8 @@ def simulate_pipeline(
     distance_cost = _check.real("distance_cost", distance_cost, 0.0)
     settings = _settings(gate, stalls, part, cores, buffer, window, bandwidth, resend)
     tasks, by_node, pairs, ranges = _layout(placement, distance_cost)
+    if gate == "steps":
+        _check_joined(steps, pairs)
     count = len(tasks)
     delays, stages = int(pairs[:, _DELAY].max(initial=1)) + 1, int(pairs[:, _STAGE].max(initial=-1)) + 1
     queue, births = np.zeros((count, 3), np.int64), np.zeros(count)
@@ -491,6 +499,18 @@ def _checked_schedule(schedule: Any, nodes: int, gate: str) -> np.ndarray:
     return steps
 
 
+def _check_joined(steps: np.ndarray, pairs: np.ndarray) -> None:
+    """Raise unless the steps join every two nodes whose tasks talk; without that, tuples would wait for ever."""
+    joined = np.zeros((steps.shape[1], steps.shape[1]), bool)
+    joined[np.broadcast_to(np.arange(steps.shape[1]), steps.shape), steps] = True
+    apart = np.flatnonzero(~joined[pairs[:, _FROM], pairs[:, _TO]])
+    if apart.size:
+        a, b = pairs[apart[0], [_FROM, _TO]].tolist()
+        raise ValueError(
+            f"schedule must join every two nodes whose tasks talk, got no step in which node {a} sends to node {b}"
+        )
+
+
 def _layout(placement: Placement, distance_cost: float) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """Return the tasks, each node's tasks, the pairs that talk, and where each sender's pairs of a component begin."""
     topology, node = placement.topology, placement.task_node
@@ -556,6 +576,7 @@ def _result(placement, ran, slots, settings, done, totals, rows) -> PipelineResu
         delivered=delivered,
         throughput=delivered / slots,
         latency=latency,
+        peak_tuples=int(totals[_PEAK]),
         peak_memory=float(totals[_PEAK] / ((settings[_BUFFER] + settings[_WINDOW]) * done.size)),
         mean_memory=float(body[:, _MEMORY].mean()),
         node_load=np.bincount(placement.task_node, weights=done, minlength=placement.nodes),
