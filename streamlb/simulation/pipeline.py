@@ -27,7 +27,7 @@ _WAITING, _COMING, _HELD = 0, 1, 2
 _HELD_TUPLES, _RETRY = 0, 1
 _SENDER, _RECEIVER, _STAGE, _DELAY, _FROM, _TO = range(6)
 _NODE, _IS_SPOUT, _FIRST_RANGE, _END_RANGE = 0, 1, 2, 3
-_SINK, _LATENCY, _MEMORY, _BUFFERED = 0, 1, 2, 3
+_SINK, _LATENCY, _MEMORY, _PRESENT = 0, 1, 2, 3
 # totals: tuples that entered, were refused, resent, crossed or stayed; slots stalled, last slot with a move; and so on
 _ENTERED, _REFUSED, _RESENT, _CROSSED, _STAYED, _STALLED, _MOVED, _PEAK, _CREATED, _CONSUMED, _STEPS = range(11)
 _FREE, _STEPPED, _CONSERVING = 0, 1, 2
@@ -267,9 +267,9 @@ def _run(
             waiting += queue[task, _WAITING]
             held += queue[task, _HELD]
             coming += queue[task, _COMING]
+        row[_PRESENT] += waiting + held + coming
         if now < slots:
             row[_MEMORY] = max(row[_MEMORY], (waiting + held) / capacity)
-            row[_BUFFERED] += waiting + held + coming
             totals[_PEAK] = max(totals[_PEAK], waiting + held)
         if moved > 0 or coming > 0:
             totals[_MOVED] = now
@@ -294,6 +294,8 @@ class PipelineResult:
         Tuples handled by the sinks a slot, while the spouts were open.
     latency : float
         Mean slots from entry at a spout to the end of handling at a sink; NaN when nothing arrived.
+    tuple_slots : float
+        Tuples anywhere in the cluster at the end of a slot, summed over all slots (Little's law ties it to latency).
     peak_tuples : int
         The most tuples waiting in buffers and held by senders at the end of a slot.
     peak_memory, mean_memory : float
@@ -314,6 +316,7 @@ class PipelineResult:
     delivered: int
     throughput: float
     latency: float
+    tuple_slots: float
     peak_tuples: int
     peak_memory: float
     mean_memory: float
@@ -576,6 +579,7 @@ def _result(placement, ran, slots, settings, done, totals, rows) -> PipelineResu
         delivered=delivered,
         throughput=delivered / slots,
         latency=latency,
+        tuple_slots=float(rows[:, _PRESENT].sum()),
         peak_tuples=int(totals[_PEAK]),
         peak_memory=float(totals[_PEAK] / ((settings[_BUFFER] + settings[_WINDOW]) * done.size)),
         mean_memory=float(body[:, _MEMORY].mean()),

@@ -277,7 +277,7 @@ CLAIMS = [
     _claim(
         4, "the Latin square on Storm's placement beats the coupled placement", "more throughput, less latency",
         "both at least as good (1%) in nine of ten cells, more throughput on average", OWN,
-        _judge_faster("decoupled", "printed", "Placement and square need not be one matrix, but a better balanced placement also meets other stalls."),
+        _judge_faster("decoupled", "printed", "Placement and square need not be one matrix; another placement meets other stalls."),
     ),
     _claim(
         5, "steps weighted by the traffic (Birkhoff-von Neumann) carry more than all steps alike", "more throughput at saturation",
