@@ -245,7 +245,7 @@ CLAIMS = [
     _claim("PIPE-S1", "IV-A", "random example: two parts for O in step 0 of stage 2 stall the pipeline", "h", _judge_s1),
     _claim("PIPE-F4", "Fig. 4", "three parts for T and two for O in one slot stall for the longer", "2h = max(2h, h)", _judge_f4),
     _claim("PIPE-F5", "Fig. 5", "the stall of Fig. 4 in the pipeline lasts two slots", "2h", _judge_f4, _figure_stall),
-    _claim("PIPE-F7", "Fig. 7", "linear example: the pipeline has no stall", "no stall", _judge_f7, _figure_step("linear")),
+    _claim("PIPE-F7", "Fig. 7", "linear example: the pipeline has no stall", "no stall", _judge_f7, _figure_pipeline("linear")),
     _claim("PIPE-S2", "III.B", "in a period every two tasks that talk are joined", "all-to-all", _judge_s2),
     _claim("PIPE-S3", "V.E", "a purely linear topology buffers less", "less", _judge_s3),
 ]  # fmt: skip

@@ -34,6 +34,7 @@ _LABELS = {
     "placed": "its placement, no gating",
     "gated": "its gating, Storm's placement",
 }
+_COLOURS = {name: f"C{k}" for k, name in enumerate(SCHEDULERS)}
 _SIZES = {"random": (3, 4, 5, 6), "linear": (2, 3, 4), "diamond": (10,), "linear5": (16,)}
 
 
@@ -262,6 +263,11 @@ def _typical(mine: pd.DataFrame) -> Any:
     return pick.iloc[0]
 
 
+def _times(row: Any, values: np.ndarray) -> np.ndarray:
+    """Return the middle of each bin of a series, in slots."""
+    return (np.arange(len(values)) + 0.5) * row["slots"] / len(values)
+
+
 def _figure_sweep(
     topology: str, what: str, column: str, unit: str, claimed: float, theirs: str = "even", full: bool = True
 ):
@@ -274,23 +280,17 @@ def _figure_sweep(
         row = _typical(cells(runs, topology))
         figure = Figure(figsize=(10, 4), layout="constrained")
         left, right = figure.subplots(1, 2)
-        shown = (
-            ("pipeline", "even", "rstorm", "placed", "gated")
-            if theirs == "rstorm"
-            else ("pipeline", "even", "placed", "gated")
-        )
-        for name in shown:
+        for name in (n for n in SCHEDULERS if n != "rstorm" or theirs == n):
             values = np.array([np.nan if x is None else x for x in row[f"{name}_{column}"]], float)
-            left.plot((np.arange(len(values)) + 0.5) * row["slots"] / len(values), values, label=_LABELS[name])
+            left.plot(_times(row, values), values, label=_LABELS[name], color=_COLOURS[name])
         left.set(
-            title=f"{topology}: load .3, 1 ms a tuple, parts of 64",
-            xlabel="time (slots)",
-            ylabel=f"{what} ({unit})",
-            yscale="symlog",
+            title=f"{topology}: load .3, 1 ms a tuple, parts of 64", xlabel="time (slots)", ylabel=f"{what} ({unit})"
         )
+        if what == "latency":
+            left.set_yscale("log")
         left.legend(fontsize=8)
         for name in ("pipeline", "placed", "gated"):
-            right.plot(np.sort(gain(mine, what, name, theirs)), label=_LABELS[name])
+            right.plot(np.sort(gain(mine, what, name, theirs)), label=_LABELS[name], color=_COLOURS[name])
         right.axhline(claimed, color="k", ls="--", label=f"the paper: {claimed:+.0f}%")
         right.axhline(0, color="0.7", lw=1)
         right.set(
@@ -298,7 +298,8 @@ def _figure_sweep(
             xlabel="cells of the sweep, sorted",
             ylabel=f"change of {what} (%)",
         )
-        right.set_yscale("symlog", linthresh=100)
+        if gain(mine, what, "pipeline", theirs).max() > 300:
+            right.set_yscale("symlog", linthresh=100)
         right.legend(fontsize=8)
         return figure
 
@@ -315,8 +316,8 @@ def _figure_memory(topology: str, ours: float, default: float | None):
         left, right = figure.subplots(1, 2)
         for name in ("pipeline", "even", "placed", "gated"):
             values = np.asarray(row[f"{name}_memory_over_time"], float) * 100
-            left.plot((np.arange(len(values)) + 0.5) * row["slots"] / len(values), values, label=_LABELS[name])
-            right.plot(np.sort(mine[f"{name}_memory"] * 100), label=_LABELS[name])
+            left.plot(_times(row, values), values, label=_LABELS[name], color=_COLOURS[name])
+            right.plot(np.sort(mine[f"{name}_memory"] * 100), label=_LABELS[name], color=_COLOURS[name])
         left.set(
             title=f"{topology}: load .3, 1 ms a tuple, parts of 64",
             xlabel="time (slots)",
