@@ -30,7 +30,9 @@ if TYPE_CHECKING:
 
 MINIMUM_JAVA = 17
 _VECTOR = "--add-modules=jdk.incubator.vector"
-_MASTER = re.compile(r"local(\[(\d+|\*)(,\s*\d+)?\])?|local-cluster\[\s*\d+\s*,\s*\d+\s*,\s*\d+\s*\]|spark://.+|k8s://.+|yarn")
+_MASTER = re.compile(
+    r"local(\[(\d+|\*)(,\s*\d+)?\])?|local-cluster\[\s*\d+\s*,\s*\d+\s*,\s*\d+\s*\]|spark://.+|k8s://.+|yarn"
+)
 _LOG4J = """\
 rootLogger.level = error
 rootLogger.appenderRef.stderr.ref = console
@@ -138,7 +140,9 @@ def _wrapped_home(java: str) -> str:
                 os.chmod(draft, 0o755)
                 os.replace(draft, target)  # whole or not at all: other processes may be at the same place
             return home
-    raise SparkUnavailable(f"no folder to write the start script of {java} to: set NUMBA_CACHE_DIR to a writable folder")
+    raise SparkUnavailable(
+        f"no folder to write the start script of {java} to: set NUMBA_CACHE_DIR to a writable folder"
+    )
 
 
 @contextlib.contextmanager
@@ -311,7 +315,9 @@ class _Start:
         thread.join(max(0.0, deadline - time.monotonic()))
         if thread.is_alive():
             self.shut_down()
-            raise SparkUnavailable(f"the master {self._master} does not answer within {time.monotonic() - begun:.0f} seconds")
+            raise SparkUnavailable(
+                f"the master {self._master} does not answer within {time.monotonic() - begun:.0f} seconds"
+            )
         if self._error is not None:
             self.shut_down()
             raise SparkUnavailable(f"Spark does not start on {self._master}: {self._reason()}") from self._error
