@@ -39,9 +39,7 @@ def unpack(data: bytes, kind: str, version: int) -> tuple[dict[str, Any], dict[s
     if len(data) < 12 or data[:4] != _MAGIC:
         raise ValueError("state must be bytes from state(): it does not start with streamlb's mark")
     if zlib.crc32(data[:-4]) != struct.unpack("<I", data[-4:])[0]:
-        raise ValueError(
-            "state must be unaltered bytes from state(): its checksum does not match (truncated or changed)"
-        )
+        raise ValueError("state must be unaltered bytes from state(): its checksum does not match (truncated or changed)")
     (length,) = struct.unpack("<I", data[4:8])
     try:
         header = json.loads(data[8 : 8 + length])
