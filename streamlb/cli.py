@@ -84,7 +84,7 @@ def _add_validate(commands) -> None:
 
 def _validate(arguments: argparse.Namespace) -> int:
     try:
-        from streamlb.spark.session import SparkUnavailable
+        from streamlb.spark.session import SparkUnavailableError
         from streamlb.validation.engine import RunError
         from streamlb.validation.validate import UsageError, select_claims, validate
         from streamlb.validation.verdicts import JudgeError
@@ -100,7 +100,7 @@ def _validate(arguments: argparse.Namespace) -> int:
             resume=arguments.resume,
             say=_say,
         )
-    except (UsageError, SparkUnavailable) as error:
+    except (UsageError, SparkUnavailableError) as error:
         return _fail(str(error), 2)
     except (RunError, JudgeError) as error:
         return _fail(f"{error}\nWhat was measured until then is kept: `--resume` goes on from here.", 1)
@@ -174,11 +174,11 @@ def versions(*packages: str) -> dict[str, str]:
 
 
 def _java_found() -> str:
-    from streamlb.spark.session import SparkUnavailable, find_java
+    from streamlb.spark.session import SparkUnavailableError, find_java
 
     try:
         java = find_java()
-    except SparkUnavailable as error:
+    except SparkUnavailableError as error:
         return f"none: {error}"
     return f"{java.version} from {java.source} ({java.home})"
 

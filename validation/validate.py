@@ -181,9 +181,11 @@ def _measure(missing: list[Any], results: Results, master: str, module: str, say
     _warm_up()
     say(f"starting Spark on {master}")
     extra = () if module == CLAIMS_MODULE else (os.path.dirname(os.path.abspath(str(sys.modules[module].__file__))),)
-    with spark_session(master, app_name="streamlb validate", python_path=extra) as spark:
-        with _progress_bar(len(missing), shown=say is not _silent) as progress:
-            run_on_spark(spark, missing, results.keep, module=module, progress=progress)
+    with (
+        spark_session(master, app_name="streamlb validate", python_path=extra) as spark,
+        _progress_bar(len(missing), shown=say is not _silent) as progress,
+    ):
+        run_on_spark(spark, missing, results.keep, module=module, progress=progress)
 
 
 def _warm_up() -> None:

