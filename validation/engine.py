@@ -186,7 +186,7 @@ def run_on_spark(
                     under_way.add(pool.submit(_run_job, spark, job, tracker.group(number), module))
                 done, under_way = wait(under_way, timeout=0.5, return_when=FIRST_COMPLETED)
                 for future in done:
-                    outcomes, failures = future.result()
+                    outcomes, failures = _result(future)
                     keep(outcomes)
                     if failures:
                         raise RunError(_describe(failures))
@@ -194,6 +194,17 @@ def run_on_spark(
         except BaseException:
             spark.sparkContext.cancelAllJobs()
             raise
+
+
+def _result(future: Future) -> tuple[list[Outcome], list[dict]]:
+    from py4j.protocol import Py4JError
+    from pyspark.errors import PySparkException
+
+    try:
+        return future.result()
+    except (Py4JError, PySparkException) as error:
+        reason = next((line for line in str(error).splitlines() if line.strip()), type(error).__name__)
+        raise RunError(f"Spark gave up on a job: {reason}") from error
 
 
 def _run_job(spark: SparkSession, job: list[list[Run]], group: str, module: str) -> tuple[list[Outcome], list[dict]]:

@@ -141,9 +141,9 @@ def alt_text(figure: Figure, claim: str) -> str:
 
 
 def _seeds(runs: pd.DataFrame) -> str:
-    """Return the seeds of the runs, as ranges."""
+    """Return the seeds of the runs, as ranges; nothing where none is drawn."""
     if "seed" not in runs:
-        return "none: nothing is drawn"
+        return ""
     seeds = sorted({int(seed) for seed in runs["seed"].dropna()})
     ranges: list[list[int]] = []
     for seed in seeds:
@@ -156,6 +156,8 @@ def _seeds(runs: pd.DataFrame) -> str:
 
 
 def _duration(seconds: float) -> str:
+    if seconds < 0.01:
+        return "less than 0.01 s"
     if seconds < 100:
         return f"{seconds:.2g} s" if seconds < 10 else f"{seconds:.0f} s"
     if seconds < 6000:

@@ -140,6 +140,7 @@ def validate(
     begun = time.perf_counter()
     if profile not in PROFILES:
         raise UsageError(f"profile must be one of {', '.join(PROFILES)}, got {profile!r}")
+    _check_master(master)
     chosen = select_claims(claims, _claims_of(module))
     folder = output_folder(out)
     experiments = experiments_of(chosen)
@@ -163,6 +164,16 @@ def validate(
     say("drawing figures and writing the report")
     write_report(done)
     return done
+
+
+def _check_master(master: str) -> None:
+    """Ask before anything is compiled or written."""
+    from streamlb.spark.session import check_master
+
+    try:
+        check_master(master)
+    except ValueError as error:
+        raise UsageError(str(error)) from error
 
 
 def _silent(line: str) -> None:

@@ -185,10 +185,6 @@ def spark_session(
     ...     spark.range(10).count()
     10
     """
-    if not _MASTER.fullmatch(master):
-        raise ValueError(
-            f"master must be local, local[N], local[*], local-cluster[N,N,MB], spark://host:port, yarn or k8s://..., got {master!r}"
-        )
     try:
         from pyspark import SparkContext
         from pyspark.sql import SparkSession
@@ -197,7 +193,7 @@ def spark_session(
     if SparkContext._active_spark_context is not None:
         raise SparkUnavailableError("a Spark session is already running in this process: stop it first")
     deadline = time.monotonic() + timeout
-    _check_reachable(master, timeout)
+    check_master(master)
     with tempfile.TemporaryDirectory(prefix="streamlb-spark-") as folder:
         with _environment(_driver_variables(master, folder)):
             start = _Start(master, app_name, {**_settings(master, folder, python_path), **(config or {})}, folder)
@@ -278,21 +274,47 @@ def _set_environment(variables: dict[str, str | None]) -> None:
             os.environ[name] = value
 
 
-def _check_reachable(master: str, timeout: float) -> None:
-    """Knock at a standalone master's door first: Spark itself takes more than a minute to say that no one is there."""
+def check_master(master: str, timeout: float = 10.0) -> None:
+    """Raise unless Spark can be asked to run on `master`.
+
+    A standalone master is knocked at: Spark itself takes more than a minute to say that no one is there.
+
+    Parameters
+    ----------
+    master : str
+        As for `spark_session`.
+    timeout : float
+        Seconds to wait for an answer.
+
+    Raises
+    ------
+    ValueError
+        When `master` has none of the forms that Spark knows.
+    SparkUnavailableError
+        When no one answers at a standalone master's address.
+
+    Examples
+    --------
+    >>> from streamlb.spark.session import check_master
+    >>> check_master("local[2]")
+    """
+    if not _MASTER.fullmatch(master):
+        raise ValueError(
+            "master must be local, local[N], local[*], local-cluster[N,N,MB], spark://host:port, yarn or k8s://..., "
+            f"got {master!r}"
+        )
     if not master.startswith("spark://"):
         return
-    doors = master.removeprefix("spark://").split(",")
     problems = []
-    for door in doors:
-        host, _, port = door.rpartition(":")
-        if not host or not port.isdigit():
-            raise ValueError(f"master must name host and port as in spark://host:7077, got {master!r}")
+    doors = [door.rpartition(":") for door in master.removeprefix("spark://").split(",")]
+    if not all(host and port.isdigit() for host, _, port in doors):
+        raise ValueError(f"master must name host and port as in spark://host:7077, got {master!r}")
+    for host, _, port in doors:
         try:
-            with socket.create_connection((host.strip("[]"), int(port)), timeout=min(10.0, timeout / len(doors))):
+            with socket.create_connection((host.strip("[]"), int(port)), timeout=timeout / len(doors)):
                 return
-        except OSError as error:
-            problems.append(f"{door}: {error.strerror or error}")
+        except (OSError, OverflowError) as error:
+            problems.append(f"{host}:{port}: {getattr(error, 'strerror', None) or error}")
     raise SparkUnavailableError(f"the master {master} does not answer ({'; '.join(problems)})")
 
 

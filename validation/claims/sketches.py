@@ -80,7 +80,7 @@ def _judge_over_counts(runs, profile) -> Verdict:
     holds = under == 0 and failing.max() <= DELTA and hottest.max() <= DELTA
     return Verdict.when(
         holds,
-        f"{under} estimates too low; at most {failing.max():.4f} of estimates over by ε(m − f), {hottest.max():.4f} for the top item",
+        f"{under} estimates too low; at most {failing.max():.2g} of estimates over by ε(m − f), {hottest.max():.2g} for the top item",
         f"Mean over {runs['seed'].nunique()} draws of stream and hash functions for each exponent. With four rows of 55 columns "
         f"Markov's inequality gives {bound:.4f}, well under δ = {DELTA}: ⌈log₂ 1/δ⌉ rows are more than the ⌈ln 1/δ⌉ that are needed.",
     )
@@ -259,8 +259,8 @@ def _judge_theorem(runs, profile) -> Verdict:
         right == len(runs),
         f"{right} of {len(runs)} cases equal, over {int(runs['functions'].sum()):,} hash functions",
         f"n = {runs['n'].min()} to {runs['n'].max()}, c = {runs['columns'].min()} to {runs['columns'].max()}, random whole costs, as "
-        "rationals; the sum over subsets with any frequencies agrees. Proved for every n with SymPy in the tests. It supposes fully independent "
-        "hashes: a 2-universal family does not give them.",
+        "rationals; the sum over subsets with any frequencies agrees. Proved for every n with SymPy in the tests. "
+        "It supposes fully independent hashes: a 2-universal family does not give them.",
     )
 
 
