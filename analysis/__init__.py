@@ -3,3 +3,23 @@
 Nothing here imports a kernel. Where a statement is exact it is evaluated in exact arithmetic, and where a printed statement
 fails the corrected one stands beside it.
 """
+
+from .sketches import (
+    collision_probability,
+    cost_tail_bound,
+    count_min_failure,
+    count_min_shape,
+    expected_cost_estimate,
+    expected_cost_estimate_exact,
+    theorem_4_3,
+)
+
+__all__ = [
+    "collision_probability",
+    "cost_tail_bound",
+    "count_min_failure",
+    "count_min_shape",
+    "expected_cost_estimate",
+    "expected_cost_estimate_exact",
+    "theorem_4_3",
+]
