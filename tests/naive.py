@@ -2,3 +2,6 @@
 
 One module a room; this one gathers them.
 """
+
+# hashing, keys, rng, streams, count_min, cost_sketch, space_saving
+from naive_core import *  # noqa: F403
