@@ -17,6 +17,15 @@ from .pipeline import (
     relabelling_shares,
     weighted_schedule,
 )
+from .sketches import (
+    collision_probability,
+    cost_tail_bound,
+    count_min_failure,
+    count_min_shape,
+    expected_cost_estimate,
+    expected_cost_estimate_exact,
+    theorem_4_3,
+)
 
 __all__ = [
     "allocation_period",
@@ -24,10 +33,17 @@ __all__ = [
     "birkhoff_bound",
     "birkhoff_steps",
     "busy_fraction_bound",
+    "collision_probability",
+    "cost_tail_bound",
+    "count_min_failure",
+    "count_min_shape",
+    "expected_cost_estimate",
+    "expected_cost_estimate_exact",
     "inter_node_share_bound",
     "latin_entry",
     "latin_matrix",
     "pipeline_moves",
     "relabelling_shares",
+    "theorem_4_3",
     "weighted_schedule",
 ]
