@@ -163,7 +163,7 @@ def birkhoff_steps(demand: np.ndarray, resolution: int = 10**6) -> list[tuple[fl
         # Equal line sums: a permutation within the support exists (Birkhoff), and the assignment of least cost is one.
         rows, columns = linear_sum_assignment(left == 0)
         weight = int(left[rows, columns].min())
-        steps.append((weight * unit, columns.astype(np.int64)))
+        steps.append((float(weight * unit), columns.astype(np.int64)))
         left[rows, columns] -= weight
     return steps
 

@@ -53,8 +53,12 @@ def _most_parts(schedule, task_node, streams, offsets, by_node, received, most):
 class PipelineSchedule:
     """Hold every matrix of the method, the placement and the pipeline; `pipeline_schedule` makes it.
 
-    Attributes
+    Parameters
     ----------
+    topology : Topology
+        What is placed.
+    nodes : int
+        Nodes of the cluster, the paper's N.
     initial, components, transposed, blocks, intermediate, final : int64[t, N]
         M_init, M'_init, M'_trn by Eq. 6, M'_trn by Eq. 10, M'_inter, and M'_fin after the refinement.
     labels : int64[N]

@@ -286,7 +286,7 @@ def _run(
 class PipelineResult:
     """What a run of `simulate_pipeline` measured; times in slots, memory in tuples.
 
-    Attributes
+    Parameters
     ----------
     delivered : int
         Tuples handled by the sinks while the spouts were open.
