@@ -29,6 +29,13 @@ import numpy as np
 def allocation_period(t: int, n: int) -> int:
     """Return LCM(t, N): tasks apart by a multiple of it, and only those, share node and class (Proposition 1.1).
 
+    Parameters
+    ----------
+    t : int
+        Tasks of a component.
+    n : int
+        Nodes, the paper's N.
+
     Examples
     --------
     >>> from streamlb.analysis import allocation_period
@@ -40,6 +47,13 @@ def allocation_period(t: int, n: int) -> int:
 
 def latin_entry(t: int, n: int, row: int, column: int) -> int:
     """Return L[row][column] of the closed form; rows beyond t extend the matrix towards N rows and repeat after N.
+
+    Parameters
+    ----------
+    t, n : int
+        Tasks of a component, nodes.
+    row, column : int
+        Step and node.
 
     Examples
     --------
@@ -66,6 +80,11 @@ def pipeline_moves(t: int, n: int) -> dict[str, int]:
     Of the t rows of Eq. 6 those with i mod t' = 0 and i div t' = 0, and others by coincidence, stay; of the t'N'
     blocks of Eq. 10 those with (rN' + c) mod t' = r. Both counts grow with the whole matrix, not with t' or N' alone.
 
+    Parameters
+    ----------
+    t, n : int
+        Tasks of a component, nodes.
+
     Examples
     --------
     >>> from streamlb.analysis import pipeline_moves
@@ -91,6 +110,15 @@ def busy_fraction_bound(upstream_tasks: int, nodes: int, stall_slots: int = 0) -
     In a cycle of `nodes` steps and its stalls each upstream task may send a bolt one part, and a part keeps it busy
     one slot.
 
+    Parameters
+    ----------
+    upstream_tasks : int
+        Tasks that send to the bolt.
+    nodes : int
+        Steps of a cycle.
+    stall_slots : int
+        Slots lost to stalls in a cycle.
+
     Examples
     --------
     >>> from streamlb.analysis import busy_fraction_bound
@@ -105,6 +133,13 @@ def inter_node_share_bound(sender_tasks: int, receiver_tasks: int, nodes: int) -
 
     A component then has between floor(t/N) and ceil(t/N) tasks on a node. With at most one on a node, at most min(s,
     r) of the s r pairs of tasks share one, and the share is at least 1 - 1/max(s, r): 1 - 1/t for full components.
+
+    Parameters
+    ----------
+    sender_tasks, receiver_tasks : int
+        Tasks at the two ends of the stream.
+    nodes : int
+        Nodes of the cluster.
 
     Examples
     --------
@@ -129,6 +164,11 @@ def birkhoff_bound(demand: np.ndarray) -> float:
     Birkhoff-von Neumann theorem gives steps and weights that reach it. The paper's schedule runs all N permutations for
     equally long and needs N times the largest entry.
 
+    Parameters
+    ----------
+    demand : float[N, N]
+        Units to be carried from node to node.
+
     Examples
     --------
     >>> import numpy as np
@@ -145,6 +185,13 @@ def birkhoff_steps(demand: np.ndarray, resolution: int = 10**6) -> list[tuple[fl
 
     The demand is rounded up to multiples of its largest entry / `resolution`, so that all that follows is exact; it is filled
     up to equal line sums, then permutations are taken off it, each with its smallest entry.
+
+    Parameters
+    ----------
+    demand : float[N, N]
+        Units to be carried from node to node.
+    resolution : int
+        Parts into which the largest entry is divided.
 
     Examples
     --------
