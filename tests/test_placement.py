@@ -2,6 +2,10 @@
 
 import json
 import math
+import os
+import pickle
+import subprocess
+import sys
 
 import naive_placement as naive
 import networkx as nx
@@ -21,7 +25,7 @@ from streamlb.analysis import (
     weighted_schedule,
 )
 
-from streamlb import Topology, even_schedule, pipeline_schedule, resource_aware_schedule
+from streamlb import Placement, Topology, even_schedule, pipeline_schedule, resource_aware_schedule
 from streamlb.placement import matrices, refine
 from streamlb.placement.examples import PAPER_NODES, paper_topology
 from streamlb.placement.pipeline import parts_received, pipeline_occupancy
@@ -332,6 +336,47 @@ def test_pictures_show_what_is_there():
     assert set(s.topology.task_names) <= shown
     image = draw_schedule(s).axes[0].images[0].get_array()
     assert (np.asarray(image) == s.schedule).all()
+
+
+def test_placements_are_checked_and_travel():
+    line = Topology({"s": 2, "b": 1}, [("s", "b")])
+    with pytest.raises(ValueError, match="each of the 3 tasks"):
+        Placement(line, 2, np.zeros(2), "mine")
+    with pytest.raises(ValueError, match=r"in \[0, 1\], got 0 to 2"):
+        Placement(line, 2, np.array([0, 1, 2]), "mine")
+    s = pickle.loads(pickle.dumps(pipeline_schedule(line, 3)))
+    assert s.topology == line
+    assert hash(s.topology) == hash(line)
+    assert s.topology != Topology({"s": 2, "b": 2}, [("s", "b")])
+    assert s.table() == pipeline_schedule(line, 3).table()
+
+
+_KERNELS = """
+import numpy as np
+from streamlb import Topology, pipeline_schedule, simulate_pipeline
+from streamlb.placement import pipeline, refine
+from streamlb.placement.examples import paper_topology
+from streamlb.simulation import pipeline as simulation
+
+for topology in (paper_topology("random"), Topology({"a": 1}, []), paper_topology("linear5")):
+    s = pipeline_schedule(topology, 9, "optimised", load_factor=1, seed=np.random.SeedSequence(7))
+    for gate in ("none", "steps", "work-conserving"):
+        simulate_pipeline(s, gate=gate, slots=5, load=0.5, bandwidth=3, distance_cost=0.5, window=4)
+        simulate_pipeline(s.placement, schedule=s.schedule.tolist(), gate=gate, slots=np.int32(5), load=1)
+for module in (pipeline, refine, simulation):
+    for kernel in vars(module).values():
+        if hasattr(kernel, "signatures"):
+            print(kernel.__name__, len(kernel.signatures))
+"""
+
+
+def test_one_signature_for_each_kernel(tmp_path):
+    # With an empty cache, for a kernel read from the cache does not show the signatures of those it calls.
+    env = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
+    out = subprocess.run([sys.executable, "-c", _KERNELS], env=env, capture_output=True, text=True, check=True).stdout
+    counts = dict(line.split() for line in out.splitlines())
+    assert {"_most_parts", "_climb", "_local", "_run", "_send", "_process"} <= counts.keys()
+    assert set(counts.values()) == {"1"}
 
 
 # --- comparators

@@ -1,6 +1,7 @@
 """Placement and the pipeline simulator: how time grows with t and N, and what the schedule is worth."""
 
 import time
+from itertools import pairwise
 
 import streamlb
 from streamlb.placement.examples import PAPER_NODES, paper_topology
@@ -8,7 +9,7 @@ from streamlb.placement.examples import PAPER_NODES, paper_topology
 
 def line(components, tasks):
     names = [f"c{i}" for i in range(components)]
-    return streamlb.Topology(dict.fromkeys(names, tasks), list(zip(names, names[1:])))
+    return streamlb.Topology(dict.fromkeys(names, tasks), list(pairwise(names)))
 
 
 class Schedule:

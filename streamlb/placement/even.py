@@ -32,6 +32,10 @@ def even_schedule(
     order : {"declared", "name"}
         Tasks numbered by components as declared (the paper) or by name (Storm).
 
+    References
+    ----------
+    Apache Storm, `org.apache.storm.scheduler.EvenScheduler`.
+
     Examples
     --------
     >>> from streamlb import Topology, even_schedule

@@ -163,6 +163,11 @@ def pipeline_schedule(
     Notes ----- The allocation takes O(tN) time, the time of writing its matrices. A task's node is the column in
     which its row of M'_fin holds its component: task q of a component stands in row q.
 
+    References
+    ----------
+    Tantalaki, Souravlas, Roumeliotis, Katsavounis, "Pipeline-based linear scheduling of big data streams in the
+    cloud", IEEE Access 8 (2020).
+
     Examples
     --------
     >>> from streamlb import Topology, pipeline_schedule

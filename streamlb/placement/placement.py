@@ -18,6 +18,7 @@ class Placement:
     Parameters
     ----------
     topology : Topology
+        What is placed.
     nodes : int
         Nodes of the cluster.
     task_node : int64[tasks]
@@ -39,6 +40,16 @@ class Placement:
     task_node: np.ndarray
     scheduler: str
 
+    def __post_init__(self):
+        node = np.ascontiguousarray(self.task_node, np.int64)
+        if node.shape != (self.topology.tasks,):
+            raise ValueError(
+                f"task_node must have a node for each of the {self.topology.tasks} tasks, got shape {node.shape}"
+            )
+        if node.size and not 0 <= node.min() <= node.max() < self.nodes:
+            raise ValueError(f"task_node must be in [0, {self.nodes - 1}], got {node.min()} to {node.max()}")
+        object.__setattr__(self, "task_node", node)
+
     def tasks_on(self, node: int) -> list[str]:
         """Return the names of a node's tasks."""
         return [self.topology.task_names[i] for i in np.flatnonzero(self.task_node == node)]
@@ -51,7 +62,7 @@ class Placement:
         return loads / loads.sum()
 
     def load_deviation(self) -> float:
-        """Return the mean of |load - mean| / mean over the nodes: 0 is perfect balance."""
+        """Return the mean distance of a node's load from the mean load, relative to it: 0 is perfect balance."""
         loads = self.node_loads() * self.nodes
         return float(np.abs(loads - 1.0).mean())
 

@@ -122,6 +122,7 @@ def _climb(column, counts, streams, weights, slot, order, sweeps, owner, mark, l
     """
     n, size = counts.size, column.shape[1]
     factor, each, traffic = weights[0], weights[1 : 1 + n], weights[1 + n :]
+    nobody = np.int64(-1)  # a plain -1 would be a type of its own to the function called
     owner[:] = -1
     load[:] = 0.0
     for v in range(n):
@@ -137,7 +138,7 @@ def _climb(column, counts, streams, weights, slot, order, sweeps, owner, mark, l
                 if target == here or (owner[target] >= 0 and owner[target] < v):
                     continue
                 other = owner[target]
-                before = _local(column, counts, streams, traffic, slot, v, -1, mark)
+                before = _local(column, counts, streams, traffic, slot, v, nobody, mark)
                 if other >= 0:
                     before += _local(column, counts, streams, traffic, slot, other, v, mark)
                 grown = _shift_load(column, counts[v], here, -each[v], load)
@@ -147,7 +148,7 @@ def _climb(column, counts, streams, weights, slot, order, sweeps, owner, mark, l
                     slot[other] = here
                 grown += _shift_load(column, counts[v], target, each[v], load)
                 slot[v] = target
-                after = _local(column, counts, streams, traffic, slot, v, -1, mark)
+                after = _local(column, counts, streams, traffic, slot, v, nobody, mark)
                 if other >= 0:
                     after += _local(column, counts, streams, traffic, slot, other, v, mark)
                 if (before - after) + factor * size * grown < -1e-10:

@@ -55,6 +55,11 @@ def resource_aware_schedule(
     ValueError
         When a task fits on no node; the message names it.
 
+    References
+    ----------
+    Peng, Hosseini, Hong, Farivar, Campbell, "R-Storm: resource-aware scheduling in Storm", Middleware 2015;
+    Apache Storm 1.0, `DefaultResourceAwareStrategy`.
+
     Examples
     --------
     >>> from streamlb import Topology, resource_aware_schedule

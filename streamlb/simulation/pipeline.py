@@ -232,8 +232,7 @@ def _run(
     """
     patience = 4 * (schedule.shape[0] + flight.shape[0] + settings[_RESEND]) + 64
     capacity = float((settings[_BUFFER] + settings[_WINDOW]) * tasks.shape[0])
-    step = 0
-    now = 0
+    step, now = np.int64(0), np.int64(0)  # a plain 0 would be a type of its own to the functions called
     while now < slots + drain:
         row = bins[min(now * (bins.shape[0] - 1) // max(slots, 1), bins.shape[0] - 1)]
         _arrive(now, queue, births, flight, flight_births)
@@ -334,7 +333,7 @@ class PipelineResult:
 
     @property
     def load_deviation(self) -> float:
-        """Mean of |load - mean| / mean over the nodes."""
+        """Mean distance of a node's load from the mean load, relative to it."""
         mean = self.node_load.mean()
         return float(np.abs(self.node_load - mean).mean() / mean) if mean else 0.0
 
