@@ -5,10 +5,10 @@ import json
 import pandas as pd
 import pytest
 from streamlb.validation.claim import DIFFERS, NOT_APPLICABLE, PROFILES, REPRODUCED
-from streamlb.validation.claims import pipe_matrices, pipe_own, pipe_schedule, pipe_simulation
+from streamlb.validation.claims import pipe_matrices, pipe_own, pipe_refine, pipe_schedule, pipe_simulation
 from streamlb.validation.claims._pipe import PRINTED
 
-MODULES = [pipe_matrices, pipe_schedule, pipe_simulation, pipe_own]
+MODULES = [pipe_matrices, pipe_refine, pipe_schedule, pipe_simulation, pipe_own]
 EXPERIMENTS = [e for module in MODULES for e in module.EXPERIMENTS]
 CLAIMS = [c for module in MODULES for c in module.CLAIMS]
 WANTED = (

@@ -14,7 +14,7 @@ from streamlb.placement.topology import Topology
 from streamlb.simulation.pipeline import PipelineResult, simulate_pipeline
 
 from ..claim import Claim, Experiment, Verdict
-from .pipe_matrices import REFINE, random_topology
+from .pipe_refine import REFINE, random_topology
 
 if TYPE_CHECKING:
     import pandas as pd

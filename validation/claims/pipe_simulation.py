@@ -56,23 +56,21 @@ def _grid(profile: str) -> list[dict[str, Any]]:
     for topology, sizes in _SIZES.items():
         for tasks in sizes:
             mine = cells + told if topology in ("diamond", "linear5") else cells
-            rows += [
-                {"topology": topology, "tasks": tasks, "tuple_kb": 8, **cell, **_length(cell, quick)} for cell in mine
-            ]
+            rows += [{"topology": topology, "tasks": tasks, "tuple_kb": 8, **cell} for cell in mine]
     # Figs 12 and 13: 1 KB tuples.
     for topology in ("random", "linear"):
         small = [cell for cell in cells if cell["load"] in (0.3, 1.0)]
-        rows += [
-            {"topology": topology, "tasks": max(_SIZES[topology]), "tuple_kb": 1, **c, **_length(c, quick)}
-            for c in small
-        ]
-    return rows
+        rows += [{"topology": topology, "tasks": max(_SIZES[topology]), "tuple_kb": 1, **cell} for cell in small]
+    return [
+        {**row, "slots": _slots(row, quick), "seed": seed}
+        for row in rows
+        for seed in ((11,) if quick else (11, 12, 13))
+    ]
 
 
-def _length(cell: dict[str, Any], quick: bool) -> dict[str, Any]:
-    """Return the slots of a run and its seed: 20 minutes in the paper's profile, 1,000 slots in the quick one."""
-    slots = 1000 if quick else int(min(20 * 60_000 / (cell["part"] * cell["service_ms"]), 40_000))
-    return {"slots": slots, "seed": 11}
+def _slots(row: dict[str, Any], quick: bool) -> int:
+    """Return the slots of a run: 20 minutes in the paper's profile, at most 40,000 slots; 1,000 in the quick one."""
+    return 1000 if quick else int(min(20 * 60_000 / (row["part"] * row["service_ms"]), 40_000))
 
 
 def measure_simulation(
