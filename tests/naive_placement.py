@@ -157,6 +157,7 @@ def simulate_pipeline(
     flying = []  # (slot of arrival, receiver, tuples, births)
     done = [0] * tasks
     out = dict(entered=0, refused=0, resent=0, crossed=0, stayed=0, stalled=0, sink=0, latency=0.0, peak=0, delivered=0)
+    delay_of = [0.0] * slots  # summed latency of what the sinks handle in each slot
     step = now = 0
     while now < limit:
         for arrival in [f for f in flying if f[0] == now]:
@@ -188,7 +189,9 @@ def simulate_pipeline(
                 if not outputs[a]:
                     out["sink"] += n
                     out["latency"] += n * (now + 1.0) - birth
-                    out["delivered"] += n if now < slots else 0
+                    if now < slots:
+                        out["delivered"] += n
+                        delay_of[now] += n * (now + 1.0) - birth
                 for e in outputs[a]:
                     group = [p for p in mine if pairs[p][4] == e]
                     for i in range(n):  # one tuple at a time, each to the next receiver
@@ -247,4 +250,4 @@ def simulate_pipeline(
         now += 1
         if now > slots and inside == 0 and not flying:
             break
-    return {**out, "slots": now, "steps": step, "done": done}
+    return {**out, "slots": now, "steps": step, "done": done, "delay_of": delay_of}
