@@ -67,6 +67,7 @@ def test_runs_are_dealt_longest_first_and_evenly():
     assert max(loads) - min(loads) <= 10
     assert all(a.cost >= b.cost for partition in partitions for a, b in itertools.pairwise(partition))
     assert len(deal(runs[:3], cores=2)) == 3
+    assert len(deal(runs[:200], cores=2, rows=8)) == 26
     assert max(map(len, deal([Run("x", i, str(i)) for i in range(5000)], cores=2, rows=8))) <= 8
 
 

@@ -152,7 +152,10 @@ def deal(runs: list[Run], cores: int, rows: int = ROWS_A_PARTITION) -> list[list
     rows : int
         At most so many runs a partition, so that an interrupted run loses little.
     """
-    size = min(len(runs), max(PARTITIONS_A_CORE * cores, -(-len(runs) // rows)))
+    a_core = max(
+        PARTITIONS_A_CORE, -(-len(runs) // (rows * cores))
+    )  # the same number for each, or one waits at the end
+    size = min(len(runs), a_core * cores)
     partitions: list[list[Run]] = [[] for _ in range(size)]
     weights = [0.0] * size
     by_experiment: dict[str, list[Run]] = {}
