@@ -128,9 +128,18 @@ def expected_cost_estimate(costs: Any, columns: int) -> np.ndarray:
 
 
 def theorem_4_3(w: Any, total: Any, n: Any, c: Any) -> Any:
-    """Return the right-hand side of Theorem 4.3 of POSG for an item of cost w among n > 1 items of summed cost `total`.
+    """Return the right-hand side of Theorem 4.3 of POSG, in whatever arithmetic the arguments bring.
 
-    Any arithmetic will do: floats, arrays, `Fraction`, SymPy symbols.
+    Parameters
+    ----------
+    w : number
+        The item's cost: a float, an array, a `Fraction` or a SymPy expression, like the others.
+    total : number
+        The summed cost of all items.
+    n : number
+        How many items there are, more than one.
+    c : number
+        The number of columns.
 
     Examples
     --------
