@@ -103,7 +103,9 @@ def _known_experiments(module: str) -> dict[str, Experiment]:
     return experiments_of(importlib.import_module(module).all_claims())
 
 
-def measure_tasks(frames: Iterator[pd.DataFrame], tasks: list[list[tuple]], module: str) -> Iterator[pd.DataFrame]:
+def measure_tasks(
+    frames: Iterator[pd.DataFrame], tasks: list[list[tuple[str, int, str]]], module: str
+) -> Iterator[pd.DataFrame]:
     """Measure the rows of the tasks whose numbers come in; what workers do.
 
     An error of a measure becomes text: it would fail again, so Spark is not to retry it.
