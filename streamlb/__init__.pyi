@@ -23,3 +23,9 @@ from streamlb.sketches.space_saving import SpaceSaving as SpaceSaving
 
 # tools
 from streamlb.warm import warmup as warmup
+
+# groupings
+from streamlb.groupings.key import KeyGrouping as KeyGrouping
+from streamlb.groupings.partial_key import PartialKeyGrouping as PartialKeyGrouping
+from streamlb.groupings.power_of_two import PowerOfTwoChoices as PowerOfTwoChoices
+from streamlb.groupings.shuffle import ShuffleGrouping as ShuffleGrouping
