@@ -29,3 +29,4 @@ from streamlb.groupings.key import KeyGrouping as KeyGrouping
 from streamlb.groupings.partial_key import PartialKeyGrouping as PartialKeyGrouping
 from streamlb.groupings.power_of_two import PowerOfTwoChoices as PowerOfTwoChoices
 from streamlb.groupings.shuffle import ShuffleGrouping as ShuffleGrouping
+from streamlb.groupings.w_choices import WChoices as WChoices
