@@ -30,3 +30,5 @@ from streamlb.groupings.partial_key import PartialKeyGrouping as PartialKeyGroup
 from streamlb.groupings.power_of_two import PowerOfTwoChoices as PowerOfTwoChoices
 from streamlb.groupings.shuffle import ShuffleGrouping as ShuffleGrouping
 from streamlb.groupings.w_choices import WChoices as WChoices
+from streamlb.groupings.d_choices import DChoices as DChoices
+from streamlb.groupings.round_robin_head import RoundRobinHead as RoundRobinHead

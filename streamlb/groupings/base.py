@@ -127,8 +127,11 @@ class Grouping:
         source = -1 if source is None else _check.integer("source", source, 0, self.sources - 1)
         out = np.empty(keys.size, np.int32)
         if keys.size:
-            self._route_many(keys, weights, source, *self._state, out)
+            self._batch(keys, weights, source, out)
         return out
+
+    def _batch(self, keys: np.ndarray, weights: np.ndarray, source: int, out: np.ndarray) -> None:
+        self._route_many(keys, weights, source, *self._state, out)
 
     @property
     def loads(self) -> np.ndarray:

@@ -24,8 +24,10 @@ from streamlb.sketches.space_saving import CURSOR, LEVEL, TOTAL, USED, table_siz
 THETA, EPSILON, FLOOR, DISTINCT, ROTATE, CAPACITY, TABLE = range(2, 9)
 OWN = 9
 # Registers of a source, after its sketch's USED, LEVEL, CURSOR and TOTAL. LEAST, NEXT, LEFT: see least_of.
-LEAST, NEXT, LEFT, START, CHOICES, SOLVE, HOT, CHANGES, FILLED, STAMP = range(4, 14)
-REGISTERS = 14
+# START: where a source's turn begins. CHOICES is d; the rest belongs to D-Choices: the total at which d is next SOLVEd, how many
+# keys are HOT, how often d has CHANGED, how far the pool is FILLED, the last STAMP, a counter whose message is PENDING.
+LEAST, NEXT, LEFT, START, CHOICES, SOLVE, HOT, CHANGES, FILLED, STAMP, PENDING = range(4, 15)
+REGISTERS = 15
 
 _GUARD = 50.0  # a key is not called hot before it was seen this often
 
@@ -73,7 +75,7 @@ def send_tail(key, weight, load, meta):
     return send_to_lesser(first, second, weight, load)
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
 def least_worker(load, meta, own):
     """Return the least loaded worker: the first one, or to rotate ties the first at or after the last one returned.
 
