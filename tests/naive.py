@@ -2,3 +2,6 @@
 
 One module a room; this one gathers them.
 """
+
+# key, shuffle, partial_key, power_of_two, head, choices, w_choices, d_choices, round_robin_head
+from naive_groupings import *  # noqa

@@ -16,7 +16,7 @@ import numpy as np
 
 from streamlb import _check
 from streamlb._jit import njit
-from streamlb.groupings.base import SEED, Grouping, send_to_lesser
+from streamlb.groupings.base import MAX_WORKERS, SEED, Grouping, send_to_lesser
 from streamlb.hashing import GOLDEN, candidate, derive, fast_range, mix
 from streamlb.sketches.space_saving import CURSOR, LEVEL, TOTAL, USED, table_size
 
@@ -29,7 +29,8 @@ OWN = 9
 LEAST, NEXT, LEFT, START, CHOICES, SOLVE, HOT, CHANGES, FILLED, STAMP, PENDING = range(4, 15)
 REGISTERS = 15
 
-_GUARD = 50.0  # a key is not called hot before it was seen this often
+_GUARD = 50.0  # with the guard a key is not called hot before it was seen this often
+_SEEN = 0.5  # without it, once it was seen at all
 
 
 @njit(nogil=True, inline="always")
@@ -50,11 +51,11 @@ def sketch_of(row, meta):
 
 @njit(cache=True, nogil=True, forceinline=True)
 def is_hot(slot, counts, meta, own):
-    """Return whether a counter's key is hot now; a floor above 0 is the guard, which also leaves the count's error out."""
+    """Return whether a counter's key is hot now; with the guard, what the count may have inherited is left out."""
     parameters = meta.view(np.float64)
     slot = np.uint64(slot)
     count = counts[0, slot]
-    if parameters[FLOOR] > 0.0:
+    if parameters[FLOOR] >= 1.0:
         count -= counts[1, slot]
     return count >= max(parameters[THETA] * own[TOTAL], parameters[FLOOR])
 
@@ -125,7 +126,7 @@ class HeadGrouping(Grouping):
     _arrays = ("load", "meta", "sketch")
 
     def __init__(self, workers, sources, *, theta, capacity, guard, candidates, ties, seed):
-        workers = _check.integer("workers", workers, 1)
+        workers = _check.integer("workers", workers, 1, MAX_WORKERS)
         self.theta = 0.2 / workers if theta is None else _theta(theta)
         least = math.ceil(1 / self.theta)
         self.capacity = max(1000, 2 * least) if capacity is None else _capacity(capacity, least, self.theta)
@@ -140,7 +141,7 @@ class HeadGrouping(Grouping):
 
     def _fresh(self) -> tuple[np.ndarray, ...]:
         meta = self._fresh_meta(OWN + REGISTERS * self.sources)
-        meta.view(np.float64)[[THETA, EPSILON, FLOOR]] = self.theta, self._tolerance(), _GUARD if self.guard else 0.0
+        meta.view(np.float64)[[THETA, EPSILON, FLOOR]] = self.theta, self._tolerance(), _GUARD if self.guard else _SEEN
         meta[[DISTINCT, ROTATE]] = self.candidates == "distinct", self.ties == "rotate"
         meta[[CAPACITY, TABLE]] = self.capacity, table_size(self.capacity)
         own = self._registers(meta)
@@ -204,8 +205,8 @@ class HeadGrouping(Grouping):
         row, used = self._state[2][source], int(own[USED])
         counts = row[self.capacity : 3 * self.capacity].reshape(2, self.capacity)[:, :used]
         sure = counts[0] - counts[1] if self.guard else counts[0]
-        hot = sure >= max(self.theta * int(own[TOTAL]), _GUARD if self.guard else 0.0)
-        return row[:used].view(np.uint64), counts[0], hot & (counts[0] > 0), int(own[TOTAL])
+        hot = sure >= max(self.theta * int(own[TOTAL]), _GUARD if self.guard else _SEEN)
+        return row[:used].view(np.uint64), counts[0], hot, int(own[TOTAL])
 
 
 def _theta(theta: Any) -> float:
