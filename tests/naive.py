@@ -3,5 +3,8 @@
 One module a room; this one gathers them.
 """
 
+# hashing, keys, rng, streams, count_min, cost_sketch, space_saving
+from naive_core import *  # noqa: F403
+
 # key, shuffle, partial_key, power_of_two, head, choices, w_choices, d_choices, round_robin_head
-from naive_groupings import *  # noqa
+from naive_groupings import *  # noqa: F403
