@@ -87,7 +87,9 @@ def head_size(p: Any, theta: float) -> int:
     return int(np.count_nonzero(np.asarray(p, np.float64) >= theta))
 
 
-def choices_margin(p: Any, n: int, d: int, theta: float, epsilon: float, *, candidates: str = "independent") -> np.ndarray:
+def choices_margin(
+    p: Any, n: int, d: int, theta: float, epsilon: float, *, candidates: str = "independent"
+) -> np.ndarray:
     """Return by how much each prefix of the head fits: float64[|H|], right side minus left side of the condition.
 
     Parameters
@@ -273,5 +275,3 @@ def zipf_shares(keys: int, exponent: float) -> np.ndarray:
     """Return the shares of a Zipf distribution over `keys` keys, largest first."""
     weights = np.arange(1, keys + 1, dtype=np.float64) ** -exponent
     return weights / weights.sum()
-
-

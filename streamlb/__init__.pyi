@@ -32,3 +32,8 @@ from streamlb.groupings.shuffle import ShuffleGrouping as ShuffleGrouping
 from streamlb.groupings.w_choices import WChoices as WChoices
 from streamlb.groupings.d_choices import DChoices as DChoices
 from streamlb.groupings.round_robin_head import RoundRobinHead as RoundRobinHead
+from streamlb.metrics import ReplicationCounter as ReplicationCounter
+from streamlb.metrics import checkpoint_imbalance as checkpoint_imbalance
+from streamlb.metrics import head_tail_load as head_tail_load
+from streamlb.metrics import imbalance as imbalance
+from streamlb.metrics import replication as replication
