@@ -37,3 +37,5 @@ from streamlb.metrics import checkpoint_imbalance as checkpoint_imbalance
 from streamlb.metrics import head_tail_load as head_tail_load
 from streamlb.metrics import imbalance as imbalance
 from streamlb.metrics import replication as replication
+from streamlb.simulation.cluster import ClusterResult as ClusterResult
+from streamlb.simulation.cluster import simulate_cluster as simulate_cluster

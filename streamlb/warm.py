@@ -60,12 +60,27 @@ def _groupings() -> None:
         one.route_many([1, 2])
 
 
+def _metrics() -> None:
+    from streamlb.metrics import replication
+
+    replication([1, 2], [0, 1])
+
+
+def _cluster() -> None:
+    from streamlb.groupings.key import KeyGrouping
+    from streamlb.simulation.cluster import simulate_cluster
+
+    simulate_cluster([1, 2], KeyGrouping(2), in_flight=1)
+
+
 # What is compiled, by name, in this order; each call is quick once its kernels are cached.
 STEPS: list[tuple[str, Callable[[], None]]] = [
     ("keys", _keys),
     ("streams", _streams),
     ("sketches", _sketches),
     ("groupings", _groupings),
+    ("metrics", _metrics),
+    ("cluster", _cluster),
 ]
 
 

@@ -4,6 +4,8 @@ One module a room; this one gathers them.
 """
 
 # hashing, keys, rng, streams, count_min, cost_sketch, space_saving
+# cluster
+from naive_cluster import *  # noqa: F403
 from naive_core import *  # noqa: F403
 
 # key, shuffle, partial_key, power_of_two, head, choices, w_choices, d_choices, round_robin_head
