@@ -13,7 +13,8 @@ EPSILON, SOURCES = 1e-4, 5
 SKEWS = [round(0.1 * i, 1) for i in range(1, 21)]
 QUICK_SKEWS = [0.4, 0.8, 1.2, 1.4, 1.7, 2.0]
 LETTERS = {"kg": "KG", "sg": "SG", "pkg": "PKG", "dc": "D-C as printed", "wc": "W-C", "rr": "RR", "own": "D-C distinct"}
-SCHEME_COLOURS = dict(zip(("pkg", "dc", "wc", "rr", "own", "kg", "sg"), COLOURS))
+LETTERS["bare"] = "D-C no guard"
+SCHEME_COLOURS = dict(zip(("pkg", "dc", "wc", "rr", "own", "kg", "sg", "bare"), COLOURS))
 _PIECE = 65_536
 
 
@@ -23,7 +24,10 @@ def by_profile(profile: str, quick: Any, paper: Any) -> Any:
 
 
 def build(scheme: str, n: int, sources: int, seed: int, **options: Any) -> Any:
-    """Return the grouping of a scheme; `dc`, `wc` and `rr` as printed, `own` D-Choices with our defaults."""
+    """Return the grouping of a scheme.
+
+    `dc`, `wc` and `rr` are as printed but for the guard of the head test, `bare` is D-C without it, `own` D-C with our defaults.
+    """
     import streamlb
 
     plain = {"kg": "KeyGrouping", "sg": "ShuffleGrouping", "pkg": "PartialKeyGrouping"}
@@ -31,7 +35,9 @@ def build(scheme: str, n: int, sources: int, seed: int, **options: Any) -> Any:
         return getattr(streamlb, plain[scheme])(n, sources, seed=seed)
     if scheme == "own":
         return streamlb.DChoices(n, sources, seed=seed, **options)
-    name = {"dc": "DChoices", "wc": "WChoices", "rr": "RoundRobinHead"}[scheme]
+    if scheme == "bare":
+        options["guard"] = False
+    name = {"dc": "DChoices", "bare": "DChoices", "wc": "WChoices", "rr": "RoundRobinHead"}[scheme]
     return getattr(streamlb, name)(n, sources, seed=seed, **{**PRINTED, **options})
 
 
@@ -41,10 +47,15 @@ def hash_seed(seed: int) -> int:
 
 
 def route(stream: Any, m: int, groupings: dict[str, Any], seed: int, checkpoints: int = 100) -> dict[str, Any]:
-    """Route one stream through several groupings, drawing it once; return each one's imbalance at the checkpoints."""
+    """Route one stream through several groupings, drawing it once.
+
+    Return each one's imbalance at the checkpoints, over all messages so far and over those since the checkpoint before.
+    """
     from streamlb import imbalance
 
     history: dict[str, list[float]] = {name: [] for name in groupings}
+    windows: dict[str, list[float]] = {name: [] for name in groupings}
+    before = {name: 0 for name in groupings}
     hottest = start = 0
     for i in range(1, checkpoints + 1):
         end = m * i // checkpoints
@@ -55,8 +66,11 @@ def route(stream: Any, m: int, groupings: dict[str, Any], seed: int, checkpoints
                 grouping.route_many(keys)
             start += keys.size
         for name, grouping in groupings.items():
-            history[name].append(imbalance(grouping.loads))
-    return {"p1": hottest / m, "history": history}
+            loads = grouping.loads
+            history[name].append(imbalance(loads))
+            windows[name].append(imbalance(loads - before[name]))
+            before[name] = loads
+    return {"p1": hottest / m, "history": history, "windows": windows}
 
 
 def zipf(keys: int, exponent: float) -> Any:

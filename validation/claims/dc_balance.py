@@ -52,7 +52,9 @@ def _balance_grid(profile: str) -> list[dict[str, Any]]:
     keys = by_profile(profile, (10_000, 100_000), (10_000, 100_000, 1_000_000))
     skews = by_profile(profile, QUICK_SKEWS, SKEWS)
     cells = [(k, z, n) for k in keys for z in skews for n in workers]
-    return [{"z": z, "n": n, "keys": k, "m": _size(profile), "seed": seed} for k, z, n in cells for seed in (21, 22, 23)]
+    return [
+        {"z": z, "n": n, "keys": k, "m": _size(profile), "seed": seed} for k, z, n in cells for seed in (21, 22, 23)
+    ]
 
 
 BALANCE = Experiment("dc_balance", _balance_grid, _balance, lambda row: row["m"] * (1 + row["keys"] / 1e6))
@@ -75,7 +77,11 @@ def _judge_balance(runs, profile) -> Verdict:
         f"W-C at most {wc:.1e}; D-C at least {gain_dc.min():.0f} and RR {gain_rr.min():.0f} times below PKG where p₁ > 2/n + .01; "
         f"the number of keys changes I by up to {ratio:.1f} times",
         f"Final values; averaged over 100 checkpoints W-C is at most {runs['wc_mean'].max():.1e}, the start of the stream included. "
-        + (f"Below a factor of ten in {len(weak)} of {len(hard)} settings, where a hot key's own hashes coincide. " if len(weak) else "")
+        + (
+            f"Below a factor of ten in {len(weak)} of {len(hard)} settings, where a hot key's own hashes coincide. "
+            if len(weak)
+            else ""
+        )
         + f"With distinct workers D-C is at most {hard['own'].max():.1e} there (as printed {hard['dc'].max():.1e}).",
     )
 
@@ -84,12 +90,22 @@ def _figure_balance(runs, profile):
     workers = sorted(runs["n"].unique())
     own = runs[runs["keys"] == 10_000]
     figure, all_axes = panels(
-        [f"n = {n}" for n in workers], f"Imbalance by skew, 10,000 keys, m = {own['m'].iloc[0]:,}", "skew z", "imbalance I(m)"
+        [f"n = {n}" for n in workers],
+        f"Imbalance by skew, 10,000 keys, m = {own['m'].iloc[0]:,}",
+        "skew z",
+        "imbalance I(m)",
     )
     for axes, n in zip(all_axes, workers):
         curve = own[own["n"] == n].sort_values("z")
         for scheme in SCHEMES:
-            axes.plot(curve["z"], positive(curve[scheme]), marker="o", ms=2, color=SCHEME_COLOURS[scheme], label=LETTERS[scheme])
+            axes.plot(
+                curve["z"],
+                positive(curve[scheme]),
+                marker="o",
+                ms=2,
+                color=SCHEME_COLOURS[scheme],
+                label=LETTERS[scheme],
+            )
         mark(axes, BOUND, "s ε")
     all_axes[0].legend(fontsize=7)
     return figure
@@ -152,7 +168,7 @@ def _judge_bounded(runs, profile) -> Verdict:
         bool(share >= needed),
         f"greatest load at most {gaps[:, -1].max():.1f} messages above the mean after {runs['sizes'].iloc[0][-1]:,} messages, "
         f"{gaps[:, 0].max():.1f} after {runs['sizes'].iloc[0][0]:,}",
-        f"10,000 equal keys, so p₁ ≤ 1/5n; one source; {runs['seed'].nunique()} seeds. The gap does not grow with m in {share:.0%} of them.",
+        f"10,000 equal keys, so p₁ ≤ 1/5n; one source; {runs['seed'].nunique()} seeds; the gap does not grow with m in {share:.0%}.",
     )
 
 
@@ -192,7 +208,9 @@ def _judge_threshold(runs, profile) -> Verdict:
         bool(worst < 1e-5 and graded),
         f"W-C with θ ≤ 1/n at most {worst:.1e} (n = {at.n:g}, z = {at.z:g}, θ = {at.theta}), with θ ≤ 1/4n {default:.1e}; "
         f"RR's mean imbalance {'falls' if graded else 'does not always fall'} with θ for every n",
-        "RR averaged over the skews. Means at n = 100 for θ = 2/n to 1/8n: " + ", ".join(f"{v:.1e}" for v in means.loc[100]) + ".",
+        "RR averaged over the skews. Means at n = 100 for θ = 2/n to 1/8n: "
+        + ", ".join(f"{v:.1e}" for v in means.loc[100])
+        + ".",
     )
 
 
@@ -249,7 +267,11 @@ def _judge_head_tail(runs, profile) -> Verdict:
 
 def _figure_head_tail(runs, profile):
     figure, all_axes = panels(
-        ["PKG", "W-C", "RR"], "Load of each worker by head and tail, n = 5, θ = 1/8n, z = 2", "worker", "share of messages", log=False
+        ["PKG", "W-C", "RR"],
+        "Load of each worker by head and tail, n = 5, θ = 1/8n, z = 2",
+        "worker",
+        "share of messages",
+        log=False,
     )
     for axes, (head, tail) in zip(all_axes, _loads(runs).values()):
         axes.bar(range(5), head, color=COLOURS[0], label="head")
@@ -386,7 +408,11 @@ def _judge_measured_memory(runs, profile) -> Verdict:
 def _figure_memory(runs, profile):
     workers = sorted(runs["n"].unique())
     figure, all_axes = panels(
-        [f"n = {n}" for n in workers], "Memory over PKG, counted as (key, worker) pairs", "skew z", "more than PKG (%)", log=False
+        [f"n = {n}" for n in workers],
+        "Memory over PKG, counted as (key, worker) pairs",
+        "skew z",
+        "more than PKG (%)",
+        log=False,
     )
     for axes, n in zip(all_axes, workers):
         curve = runs[runs["n"] == n].sort_values("z")

@@ -82,7 +82,9 @@ def _judge_three_workers(runs, profile) -> Verdict:
     p1 = float(runs[(runs["z"] == 2.0) & (runs["keys"] == 10_000)]["p1"].iloc[0])
     beyond = [n for n in range(1, 101) if p1 > 2 / n]
     return Verdict.when(
-        beyond == list(range(4, 101)), f"p₁ > 2/n from n = {min(beyond)} on (2/p₁ = {2 / p1:.2f})", "Checked for n up to 100."
+        beyond == list(range(4, 101)),
+        f"p₁ > 2/n from n = {min(beyond)} on (2/p₁ = {2 / p1:.2f})",
+        "Checked for n up to 100.",
     )
 
 
@@ -128,7 +130,9 @@ def _judge_ends(runs, profile) -> Verdict:
     return Verdict.when(
         differing.empty,
         f"{len(runs) - len(differing)} of {len(runs)} settings have the same d from h = 1 and h = |H| as from all prefixes",
-        "" if differing.empty else "An inner prefix binds for " + _cells(differing) + "; here all prefixes are checked.",
+        ""
+        if differing.empty
+        else "An inner prefix binds for " + _cells(differing) + "; here all prefixes are checked.",
     )
 
 
@@ -199,7 +203,9 @@ def _figure_memory(columns, title, y_label, value, text):
         for n, colour in ((50, OURS), (100, SECOND)):
             curve = own[own["n"] == n].sort_values("z")
             for column, style, name in zip(columns, ("-", "--"), ("D-C", "W-C")):
-                axes.plot(curve["z"], 100 * curve[column], color=colour, ls=style, marker="o", ms=3, label=f"{name}, n = {n}")
+                axes.plot(
+                    curve["z"], 100 * curve[column], color=colour, ls=style, marker="o", ms=3, label=f"{name}, n = {n}"
+                )
         mark(axes, value, text)
         axes.legend(fontsize=8)
         return fig
@@ -365,11 +371,17 @@ def _judge_necessary(runs, profile) -> Verdict:
 
 def _figure_necessary(runs, profile):
     figure, axes = new_figure(
-        "Load on the workers of the whole head, by hash seed", "bound of Proposition 4.1 (share)", "measured load (share)"
+        "Load on the workers of the whole head, by hash seed",
+        "bound of Proposition 4.1 (share)",
+        "measured load (share)",
     )
     for (n, z, d), own in runs.groupby(["n", "z", "d"]):
         axes.plot(
-            [b[-1] for b in own["bound"]], [v[-1] for v in own["measured"]], "o", ms=3, label=f"n = {n}, z = {z:g}, d = {d}"
+            [b[-1] for b in own["bound"]],
+            [v[-1] for v in own["measured"]],
+            "o",
+            ms=3,
+            label=f"n = {n}, z = {z:g}, d = {d}",
         )
     ends = [0.3, 1.02]
     axes.plot(ends, ends, color="#D55E00", ls="--", label="load = bound")
@@ -405,7 +417,9 @@ def _structure(n: int, s: int, seed: int) -> dict[str, Any]:
 
 
 STRUCTURE = Experiment(
-    "dc_structure", lambda profile: [{"n": n, "s": s, "seed": 3} for n in (5, 50, 100, 1000) for s in (1, 5)], _structure
+    "dc_structure",
+    lambda profile: [{"n": n, "s": s, "seed": 3} for n in (5, 50, 100, 1000) for s in (1, 5)],
+    _structure,
 )
 
 
