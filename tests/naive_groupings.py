@@ -74,9 +74,17 @@ class NaiveTwoRandom(_Naive):
 
 
 def naive_fewest_choices(shares, n, epsilon, distinct):
-    """The least d in [2, n) for which every prefix fits, or n; shares in descending order."""
+    """d for shares in descending order; distinct workers are no fewer than those which the hashes reach on average."""
     if not shares:
         return min(2, n)
+    d = _least_that_fits(shares, n, epsilon, False)
+    if distinct and d < n:
+        return max(math.ceil(n - n * ((n - 1) / n) ** d), _least_that_fits(shares, n, epsilon, True))
+    return d
+
+
+def _least_that_fits(shares, n, epsilon, distinct):
+    """The least d in [2, n) for which every prefix fits, or n."""
     tail = max(0.0, 1.0 - sum(shares))
 
     def fits(d, h):

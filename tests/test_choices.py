@@ -112,11 +112,13 @@ def test_a_running_grouping_has_the_d_of_its_estimated_shares(candidates, worker
 def test_min_choices_is_the_least_feasible(p, n, distinct):
     candidates = "distinct" if distinct else "independent"
     d = min_choices(p, n, 0.02, 1e-4, candidates=candidates)
-    start = max(2, int(np.ceil(p.max() * n)))
+    printed = min_choices(p, n, 0.02, 1e-4)
+    reached = expected_workers(n, printed) if distinct and head_size(p, 0.02) else 0
     if head_size(p, 0.02) and d < n:
         assert choices_feasible(p, n, d, 0.02, 1e-4, candidates=candidates)
-    for smaller in range(start, d):
-        assert not choices_feasible(p, n, smaller, 0.02, 1e-4, candidates=candidates)
+        assert d >= reached
+    for smaller in range(max(2, int(np.ceil(p.max() * n)), int(np.ceil(reached))), d):
+        assert printed == n or not choices_feasible(p, n, smaller, 0.02, 1e-4, candidates=candidates)
     assert choices_margin(p, n, 2, 0.02, 1e-4, candidates=candidates).size == head_size(p, 0.02)
 
 
