@@ -141,7 +141,7 @@ def _judge_distinct(runs, profile) -> Verdict:
         f"lower mean imbalance in {len(rows) - len(lost)} of {len(rows)} settings (median of printed over ours: {np.median(gains):.1f}); "
         f"over all runs {1 / less:.1f} times lower; memory {min(r[4] for r in rows):+.1%} to {max(r[4] for r in rows):+.1%}",
         (f"Not in {where}. " if lost else "")
-        + "The printed algorithm may take a tighter ε (10⁻⁵, 10⁻⁶) while its memory stays at or below ours. Distinct workers are as many as "
+        + "The printed algorithm may take a tighter ε (10⁻⁵, 10⁻⁶) while its memory is at most ours. There are as many distinct workers as "
         f"the printed hashes reach on average: the condition for distinct workers alone gives fewer in {len(lean)} settings, with a mean "
         f"imbalance of {lean['lean'].mean():.1e} there (ours {lean['own'].mean():.1e}), and is worse than as printed in {len(worse)}: it "
         "leaves the hottest key's workers no margin.",
