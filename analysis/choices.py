@@ -90,7 +90,7 @@ def head_size(p: Any, theta: float) -> int:
 def choices_margin(
     p: Any, n: int, d: int, theta: float, epsilon: float, *, candidates: str = "independent"
 ) -> np.ndarray:
-    """Return by how much each prefix of the head fits: float64[|H|], right side minus left side of the condition.
+    """Return by how much each prefix of the head fits: right side minus left side, an entry a head key.
 
     Parameters
     ----------
