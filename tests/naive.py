@@ -8,5 +8,5 @@ One module a room; this one gathers them.
 from naive_cluster import *  # noqa: F403
 from naive_core import *  # noqa: F403
 
-# key, shuffle, partial_key, power_of_two, head, choices, w_choices, d_choices, round_robin_head
+# metrics, base, key, shuffle, partial_key, power_of_two, head, choices, w_choices, d_choices, round_robin_head
 from naive_groupings import *  # noqa: F403
