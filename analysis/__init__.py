@@ -18,6 +18,19 @@ from .choices import (
     partial_key_imbalance_lower_bound,
     zipf_shares,
 )
+from .pipeline import (
+    allocation_period,
+    best_relabelling,
+    birkhoff_bound,
+    birkhoff_steps,
+    busy_fraction_bound,
+    inter_node_share_bound,
+    latin_entry,
+    latin_matrix,
+    pipeline_moves,
+    relabelling_shares,
+    weighted_schedule,
+)
 from .sketches import (
     collision_probability,
     cost_tail_bound,
@@ -30,6 +43,11 @@ from .sketches import (
 
 __all__ = [
     "all_workers_probability",
+    "allocation_period",
+    "best_relabelling",
+    "birkhoff_bound",
+    "birkhoff_steps",
+    "busy_fraction_bound",
     "choices_feasible",
     "choices_margin",
     "collision_probability",
@@ -42,10 +60,16 @@ __all__ = [
     "expected_cost_estimate_exact",
     "expected_workers",
     "head_size",
+    "inter_node_share_bound",
+    "latin_entry",
+    "latin_matrix",
     "memory_cost",
     "min_choices",
     "occupancy_distribution",
     "partial_key_imbalance_lower_bound",
+    "pipeline_moves",
+    "relabelling_shares",
     "theorem_4_3",
+    "weighted_schedule",
     "zipf_shares",
 ]

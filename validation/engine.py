@@ -113,7 +113,7 @@ def measure_tasks(
     import pandas as pd
 
     for frame in frames:
-        outcomes = [_outcome(*row, module) for number in frame["id"] for row in tasks[number]]
+        outcomes = [_outcome(row[0], row[1], row[2], module) for number in frame["id"] for row in tasks[number]]
         yield pd.DataFrame(outcomes, columns=["experiment", "index", "params", "result", "seconds", "error"])
 
 
