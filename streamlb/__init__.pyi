@@ -18,10 +18,6 @@ from streamlb.metrics import head_tail_load as head_tail_load
 from streamlb.metrics import imbalance as imbalance
 from streamlb.metrics import replication as replication
 
-# simulation
-from streamlb.simulation.cluster import ClusterResult as ClusterResult
-from streamlb.simulation.cluster import simulate_cluster as simulate_cluster
-
 # placement
 from streamlb.placement.even import even_schedule as even_schedule
 from streamlb.placement.pipeline import PipelineSchedule as PipelineSchedule
@@ -29,6 +25,10 @@ from streamlb.placement.pipeline import pipeline_schedule as pipeline_schedule
 from streamlb.placement.placement import Placement as Placement
 from streamlb.placement.resource_aware import resource_aware_schedule as resource_aware_schedule
 from streamlb.placement.topology import Topology as Topology
+
+# simulation
+from streamlb.simulation.cluster import ClusterResult as ClusterResult
+from streamlb.simulation.cluster import simulate_cluster as simulate_cluster
 from streamlb.simulation.pipeline import PipelineResult as PipelineResult
 from streamlb.simulation.pipeline import simulate_pipeline as simulate_pipeline
 
