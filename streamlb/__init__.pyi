@@ -1,8 +1,22 @@
 # The public names of streamlb, one line each: read by type checkers, and by __init__.py, which loads a name on first use.
 from streamlb._version import __version__ as __version__
 
+# groupings of paper 001
+from streamlb.groupings.d_choices import DChoices as DChoices
+from streamlb.groupings.key import KeyGrouping as KeyGrouping
+from streamlb.groupings.partial_key import PartialKeyGrouping as PartialKeyGrouping
+from streamlb.groupings.power_of_two import PowerOfTwoChoices as PowerOfTwoChoices
+from streamlb.groupings.round_robin_head import RoundRobinHead as RoundRobinHead
+from streamlb.groupings.shuffle import ShuffleGrouping as ShuffleGrouping
+from streamlb.groupings.w_choices import WChoices as WChoices
+
 # keys, streams, metrics
 from streamlb.keys import key_array as key_array
+from streamlb.metrics import ReplicationCounter as ReplicationCounter
+from streamlb.metrics import checkpoint_imbalance as checkpoint_imbalance
+from streamlb.metrics import head_tail_load as head_tail_load
+from streamlb.metrics import imbalance as imbalance
+from streamlb.metrics import replication as replication
 
 # placement
 from streamlb.placement.even import even_schedule as even_schedule
@@ -11,6 +25,10 @@ from streamlb.placement.pipeline import pipeline_schedule as pipeline_schedule
 from streamlb.placement.placement import Placement as Placement
 from streamlb.placement.resource_aware import resource_aware_schedule as resource_aware_schedule
 from streamlb.placement.topology import Topology as Topology
+
+# simulation
+from streamlb.simulation.cluster import ClusterResult as ClusterResult
+from streamlb.simulation.cluster import simulate_cluster as simulate_cluster
 from streamlb.simulation.pipeline import PipelineResult as PipelineResult
 from streamlb.simulation.pipeline import simulate_pipeline as simulate_pipeline
 

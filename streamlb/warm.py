@@ -44,6 +44,35 @@ def _sketches() -> None:
     heavy.merge(heavy)
 
 
+def _groupings() -> None:
+    from streamlb.groupings.d_choices import DChoices
+    from streamlb.groupings.key import KeyGrouping
+    from streamlb.groupings.partial_key import PartialKeyGrouping
+    from streamlb.groupings.power_of_two import PowerOfTwoChoices
+    from streamlb.groupings.round_robin_head import RoundRobinHead
+    from streamlb.groupings.shuffle import ShuffleGrouping
+    from streamlb.groupings.w_choices import WChoices
+
+    every = (KeyGrouping, ShuffleGrouping, PartialKeyGrouping, PowerOfTwoChoices, DChoices, WChoices, RoundRobinHead)
+    for grouping in every:
+        one = grouping(4)
+        one.route(1)
+        one.route_many([1, 2])
+
+
+def _metrics() -> None:
+    from streamlb.metrics import replication
+
+    replication([1, 2], [0, 1])
+
+
+def _cluster() -> None:
+    from streamlb.groupings.key import KeyGrouping
+    from streamlb.simulation.cluster import simulate_cluster
+
+    simulate_cluster([1, 2], KeyGrouping(2), in_flight=1)
+
+
 def _placement() -> None:
     from streamlb.placement.pipeline import pipeline_schedule
     from streamlb.placement.topology import Topology
@@ -58,6 +87,9 @@ STEPS: list[tuple[str, Callable[[], None]]] = [
     ("keys", _keys),
     ("streams", _streams),
     ("sketches", _sketches),
+    ("groupings", _groupings),
+    ("metrics", _metrics),
+    ("cluster", _cluster),
     ("placement", _placement),
 ]
 
