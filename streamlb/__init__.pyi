@@ -29,3 +29,6 @@ from streamlb.groupings.key import KeyGrouping as KeyGrouping
 from streamlb.groupings.partial_key import PartialKeyGrouping as PartialKeyGrouping
 from streamlb.groupings.power_of_two import PowerOfTwoChoices as PowerOfTwoChoices
 from streamlb.groupings.shuffle import ShuffleGrouping as ShuffleGrouping
+
+# groupings for unequal workers
+from streamlb.groupings.random_choices import PowerOfRandomChoices as PowerOfRandomChoices
