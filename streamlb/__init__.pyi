@@ -32,3 +32,4 @@ from streamlb.groupings.shuffle import ShuffleGrouping as ShuffleGrouping
 
 # groupings for unequal workers
 from streamlb.groupings.random_choices import PowerOfRandomChoices as PowerOfRandomChoices
+from streamlb.groupings.bounded_hash import BoundedLoadHashing as BoundedLoadHashing

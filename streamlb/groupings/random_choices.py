@@ -47,7 +47,7 @@ def least_loaded(load, start):
 
 
 @njit(cache=True, nogil=True)
-def _cap(factor, sent):
+def room_cap(factor, sent):
     """Return the load from which on a worker is full; not 0 while nothing was sent, when a message of no weight may come."""
     return factor * sent if sent > 0 else 0.5
 
@@ -82,7 +82,7 @@ def _share(keys, weights, first, stride, sent, load, memo, meta, out):
     for i in range(first, keys.size, stride):
         weight = weight_of(weights, i)
         sent += weight
-        cap = _cap(factor, sent)
+        cap = room_cap(factor, sent)
         # The first probes stand here, not in a call: most messages need no more, and a call would double their time.
         probes = np.int64(1)
         worker = candidate(keys[i], seed, 0, load.size)
@@ -117,7 +117,7 @@ def _route(key, source, weight, load, meta, memo):
     s = source_of(source, load, meta)
     meta[0] += 1
     meta[SENT + s] += weight
-    level = np.int64(math.ceil(_cap(meta.view(np.float64)[FACTOR], meta[SENT + s])))
+    level = np.int64(math.ceil(room_cap(meta.view(np.float64)[FACTOR], meta[SENT + s])))
     worker, probes = _step(np.uint64(key), level, np.int64(0), load[s], memo[s], meta, np.uint64(meta[1]))
     load[s, worker] += weight
     meta[PROBES] += probes
@@ -193,4 +193,4 @@ class PowerOfRandomChoices(Grouping):
     def probes(self) -> Probes:
         """Hash probes per message so far, as the algorithm counts them: mean and maximum."""
         meta = self._state[1]
-        return Probes(meta[PROBES] / max(1, meta[0]), int(meta[MOST]))
+        return Probes(int(meta[PROBES]) / max(1, int(meta[0])), int(meta[MOST]))
