@@ -1,8 +1,8 @@
 """What all groupings share: the public calls, the check of their arguments, state as bytes.
 
-A grouping keeps its state in a few arrays, handed to its two kernels in one order: `_route` for a live message and `_route_many`
-for a batch. The first two arrays are the same everywhere: load int64[sources, workers], what each source has sent to each
-worker, and meta int64[2 or more], whose first entry counts the messages routed and whose second is the seed's bits.
+A grouping keeps its state in a few arrays, handed to its two kernels in one order: `_route` for a live message and
+`_route_many` for a batch. The first two arrays are the same everywhere: load int64[sources, workers], what each source
+has sent to each worker, and meta int64[2 or more], which begins with the messages routed and the seed.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ from streamlb.hashing import candidate
 
 @njit(cache=True, nogil=True)
 def two_choices(key, weight, load, seed):
-    """Add a message to the less loaded of its key's first two workers and return it: also the tail's rule in D-Choices."""
+    """Add a message to the less loaded of its key's first two workers and return that worker."""
     return send_to_lesser(candidate(key, seed, 0, load.size), candidate(key, seed, 1, load.size), weight, load)
 
 

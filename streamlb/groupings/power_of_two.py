@@ -1,6 +1,6 @@
-"""The power of two choices: the less loaded of two workers drawn afresh for each message, whatever its key (papers 001 and 004).
+"""The power of two choices: the less loaded of two workers drawn afresh for each message (papers 001 and 004).
 
-State: load int64[sources, workers]; meta int64[2], messages and seed. Message i's two workers are the two halves of draw i.
+State: load int64[sources, workers]; meta int64[2], messages and seed. Draw i gives message i's two workers.
 """
 
 from __future__ import annotations
