@@ -1,4 +1,4 @@
-"""Twins of the groupings for unequal workers: power of random choices, bounded-load ring, consistent grouping, slotted queues."""
+"""Twins of the groupings for unequal workers and of the slotted simulation of their queues."""
 
 MASK = 2**64 - 1
 GOLDEN = 0x9E3779B97F4A7C15

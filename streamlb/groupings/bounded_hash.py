@@ -1,12 +1,14 @@
-"""Consistent hashing with bounded loads (CH): clockwise from the key to the first worker with room (paper 004, section II-B).
+"""Consistent hashing with bounded loads (CH): clockwise to the first worker with room (paper 004, section II-B).
 
-Each worker has `points` places on a ring of 2**64; a key starts at the first point at or after its own hash. A worker has room while its load is
-below (1 + epsilon) m / n, where m counts the current message; the least loaded worker always has, so a walk ends within one round.
+Each worker has `points` places on a ring of 2**64; a key starts at the first point at or after its own hash. A worker
+has room while its load is below (1 + epsilon) m / n, where m counts the current message; the least loaded worker
+always has, so a walk ends within one round.
 
-State: load int64[sources, workers]; meta int64[6 + sources], messages, seed, probes in all, most probes of a message, points on the ring,
-(1 + epsilon) / n as float64 bits, and what each source has sent; ring uint64[points], sorted; place int64[points + 2**k], each point's worker,
-then for each of 2**k equal arcs the first point at or after its start; skip int64[sources, points, 2], for a point the room level
-and the first point after it not known to be full at that level (loads never fall, so it may be jumped to until the level rises).
+State: load int64[sources, workers]; meta int64[6 + sources], messages, seed, probes in all, most probes of a message,
+points on the ring, (1 + epsilon) / n as float64 bits, and what each source has sent; ring uint64[points], sorted;
+place int64[points + 2**k], each point's worker, then for each of 2**k equal arcs the first point at or after its
+start; skip int64[sources, points, 2], for a point the room level and the first point after it not known to be full at
+that level (loads never fall, so it may be jumped to until the level rises).
 """
 
 from __future__ import annotations
@@ -91,10 +93,10 @@ def _route(key, source, weight, load, meta, ring, place, skip):
 
 
 class BoundedLoadHashing(Grouping):
-    """Send each message clockwise from its key's place on a ring to the first worker below 1 + epsilon times the mean (CH).
+    """Send each message clockwise on a ring to the first worker below 1 + epsilon times the mean load (CH).
 
-    Bounds the load like `PowerOfRandomChoices`, but all that overflows one worker falls on the next, so keys spread further. With more points
-    a worker the next point belongs to a random worker and the two come close.
+    Bounds the load like `PowerOfRandomChoices`, but all that overflows one worker falls on the next, so keys spread
+    further. With more points a worker the next point belongs to a random worker and the two come close.
 
     Parameters
     ----------

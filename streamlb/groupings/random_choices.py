@@ -1,12 +1,14 @@
-"""The power of random choices (PoRC): the first worker of the key's endless hash sequence that has room (paper 004, Alg. 1).
+"""The power of random choices (PoRC): the first worker with room of a key's hash sequence (paper 004, Alg. 1).
 
-A worker has room while its load is below (1 + epsilon) m / n, where m counts the current message: otherwise the first message
-would never find a place. Some worker is always below the mean, so after `max_probes` probes the least loaded one takes the message.
+A worker has room while its load is below (1 + epsilon) m / n, where m counts the current message: otherwise the first
+message would never find a place. Some worker is always below the mean, so after `max_probes` probes the least loaded
+one takes the message.
 
-State: load int64[sources, workers]; meta int64[6 + sources], messages, seed, probes in all, most probes of a message, the limit of
-probes, (1 + epsilon) / n as float64 bits, and what each source has sent; memo int64[sources, 256, 3], for a key the room level
-(the smallest load without room) and how far its sequence is known to be full at that level. Loads never fall, so a worker full at a
-level stays so until the level rises: going on from there gives the same worker as walking the sequence again.
+State: load int64[sources, workers]; meta int64[6 + sources], messages, seed, probes in all, most probes of a message,
+the limit of probes, (1 + epsilon) / n as float64 bits, and what each source has sent; memo int64[sources, 256, 3],
+for a key the room level (the smallest load without room) and how far its sequence is known to be full at that level.
+Loads never fall, so a worker full at a level stays so until the level rises: going on from there gives the same
+worker as walking the sequence again.
 """
 
 from __future__ import annotations
@@ -48,7 +50,7 @@ def least_loaded(load, start):
 
 @njit(cache=True, nogil=True)
 def room_cap(factor, sent):
-    """Return the load from which on a worker is full; not 0 while nothing was sent, when a message of no weight may come."""
+    """Return the load from which on a worker is full; never 0, for a message of no weight may be the first."""
     return factor * sent if sent > 0 else 0.5
 
 
@@ -76,7 +78,7 @@ def _step(key, level, probe, load, memo, meta, seed):
 
 @njit(cache=True, nogil=True)
 def _share(keys, weights, first, stride, sent, load, memo, meta, out):
-    """Route every stride-th message from the first on, all of one source, which has sent `sent`; return what it then has."""
+    """Route every stride-th message from the first on, all of one source; return what it has sent by then."""
     seed, factor = np.uint64(meta[1]), meta.view(np.float64)[FACTOR]
     total, most = np.int64(0), meta[MOST]
     for i in range(first, keys.size, stride):
@@ -126,11 +128,11 @@ def _route(key, source, weight, load, meta, memo):
 
 
 class PowerOfRandomChoices(Grouping):
-    """Send each message to the first worker of its key's hash sequence whose load is below 1 + epsilon times the mean (PoRC).
+    """Send each message to the first worker of its key's hash sequence below 1 + epsilon times the mean (PoRC).
 
     The imbalance stays below epsilon m / n + sources at every message m, whatever the keys: see
-    `streamlb.analysis.random_choices_imbalance_bound`. A key leaves its first worker only when that is full, so a light key stays on
-    one or two workers and a heavy one takes as many as its share needs.
+    `streamlb.analysis.random_choices_imbalance_bound`. A key leaves its first worker only when that is full, so a
+    light key stays on one or two workers and a heavy one takes as many as its share needs.
 
     Parameters
     ----------
@@ -141,15 +143,13 @@ class PowerOfRandomChoices(Grouping):
     epsilon : float, default 0.01
         How far a worker may go above the mean load: small for balance, large to keep keys together. More than 0.
     max_probes : int, optional
-        After so many full workers of a key's sequence the least loaded of all takes the message; at least 8. By default 8 probes a
-        worker, which leaves fewer than one search in 2,000 without the last free worker.
+        After so many full workers of a key's sequence the least loaded of all takes the message; at least 8. By
+        default 8 probes a worker, which leaves fewer than one search in 2,000 without the last free worker.
     seed : int, numpy.random.SeedSequence or None, default 0
         Of the hash functions.
 
-    Notes
-    -----
-    With several sources "mean" is the mean of what the source itself has sent. Messages that weigh more than 1 add to the bound: read
-    the weight of the heaviest message for each source in place of 1.
+    Notes ----- With several sources "mean" is the mean of what the source itself has sent. Messages that weigh more
+    than 1 add to the bound: read the weight of the heaviest message for each source in place of 1.
 
     References
     ----------
