@@ -33,3 +33,4 @@ from streamlb.groupings.shuffle import ShuffleGrouping as ShuffleGrouping
 # groupings for unequal workers
 from streamlb.groupings.random_choices import PowerOfRandomChoices as PowerOfRandomChoices
 from streamlb.groupings.bounded_hash import BoundedLoadHashing as BoundedLoadHashing
+from streamlb.groupings.consistent import ConsistentGrouping as ConsistentGrouping
