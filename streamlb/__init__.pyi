@@ -34,3 +34,9 @@ from streamlb.groupings.shuffle import ShuffleGrouping as ShuffleGrouping
 from streamlb.groupings.random_choices import PowerOfRandomChoices as PowerOfRandomChoices
 from streamlb.groupings.bounded_hash import BoundedLoadHashing as BoundedLoadHashing
 from streamlb.groupings.consistent import ConsistentGrouping as ConsistentGrouping
+
+# simulation of unequal workers
+from streamlb.simulation.capacity import CapacityResult as CapacityResult
+from streamlb.simulation.capacity import diurnal as diurnal
+from streamlb.simulation.capacity import fast_and_slow as fast_and_slow
+from streamlb.simulation.capacity import simulate_capacity as simulate_capacity

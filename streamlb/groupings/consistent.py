@@ -286,14 +286,7 @@ class ConsistentGrouping(Grouping):
         int
             Virtual workers moved, over all sources.
         """
-        signs, strengths = self._words(_check.real_array("utilisation", utilisation, self.workers))
-        slot, policy = self._slot_now(), _POLICY[self.policy]
-        _, meta, owner, book, _ = self._state
-        moves = 0
-        for sign in (1, -1):  # the idle first: the busy then find them
-            for worker in np.flatnonzero(signs == sign).tolist():
-                for s in range(self.sources):
-                    moves += apply_signal(worker, sign, float(strengths[worker]), s, slot, policy, owner, book, meta)
+        moves = self._hear(*self._words(_check.real_array("utilisation", utilisation, self.workers)))
         self.next_slot()
         return moves
 
@@ -429,6 +422,17 @@ class ConsistentGrouping(Grouping):
     def _slot_now(self) -> int:
         meta = self._state[1]
         return int(meta[SLOT]) + (0 if self.slot is None else int(meta[0]) // self.slot)
+
+    def _hear(self, signs: np.ndarray, strengths: np.ndarray) -> int:
+        """Let all sources act on the workers' signals, the idle first: the busy then find them."""
+        slot, policy = self._slot_now(), _POLICY[self.policy]
+        _, meta, owner, book, _ = self._state
+        moves = 0
+        for sign in (1, -1):
+            for worker in np.flatnonzero(signs == sign).tolist():
+                for s in range(self.sources):
+                    moves += apply_signal(worker, sign, float(strengths[worker]), s, slot, policy, owner, book, meta)
+        return moves
 
     def _words(self, utilisation: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return each worker's sign (-1 busy, 1 idle, 0 silent) and strength, and remember the signs."""
