@@ -40,3 +40,8 @@ from streamlb.simulation.capacity import CapacityResult as CapacityResult
 from streamlb.simulation.capacity import diurnal as diurnal
 from streamlb.simulation.capacity import fast_and_slow as fast_and_slow
 from streamlb.simulation.capacity import simulate_capacity as simulate_capacity
+
+# memory and aggregation of split keys
+from streamlb.aggregation import PartialCounts as PartialCounts
+from streamlb.footprint import KeyFootprint as KeyFootprint
+from streamlb.footprint import movement as movement

@@ -61,3 +61,126 @@ def bounded_hash(keys, workers, sources=1, epsilon=0.01, points=1, seed=0, weigh
         out.append(worker)
         probes.append(looked + 1)
     return out, load, sum(probes) / max(1, len(probes)), max(probes, default=0)
+
+
+class Pairing:
+    """One source's map of virtual workers and its queues, as sets and lists; `signal` returns the moves made."""
+
+    def __init__(self, workers, virtual, policy):
+        self.owner = [v % workers for v in range(workers * virtual)]
+        self.policy = policy
+        self.alive = set(range(workers))
+        self.queues = {"idle": [], "busy": []}  # [worker, amount], first come first
+        self.busy_at = {}
+        self.got_at = {}
+        self.busy_slot = {}
+        self.signalled = {}
+        self.clock = 0
+
+    def held(self, worker):
+        return self.owner.count(worker)
+
+    def _move(self, giver, taker):
+        self.owner[self.owner.index(giver)] = taker
+        self.got_at[taker] = self.clock
+
+    def signal(self, worker, word, slot, strength=0.0):
+        if self.signalled.get(worker) == slot:
+            return 0
+        self.signalled[worker] = slot
+        self.clock += 1
+        amount = max(1, int(strength * self.held(worker)))
+        mine, other = self.queues[word], self.queues["busy" if word == "idle" else "idle"]
+        other[:] = [entry for entry in other if entry[0] != worker]
+        waiting = [entry for entry in mine if entry[0] == worker]
+        if waiting:
+            waiting[0][1] = amount
+        else:
+            mine.append([worker, amount])
+        if word == "busy":
+            self.busy_at[worker] = self.clock
+            self.busy_slot[worker] = slot
+        return self._pair() if self.policy == "fcfs" else self._give_to_least_recently_busy(worker, word, slot)
+
+    def _pair(self):
+        moves = 0
+        idle, busy = self.queues["idle"], self.queues["busy"]
+        while idle and busy:
+            if self.held(busy[0][0]) == 1:
+                busy.pop(0)
+                continue
+            self._move(busy[0][0], idle[0][0])
+            moves += 1
+            for queue in (idle, busy):
+                queue[0][1] -= 1
+                if queue[0][1] == 0:
+                    queue.pop(0)
+        return moves
+
+    def _give_to_least_recently_busy(self, worker, word, slot):
+        if word == "idle":
+            return 0
+        [[_, amount]] = [entry for entry in self.queues["busy"] if entry[0] == worker]
+        self.queues["busy"].clear()
+        idle, moves = self.queues["idle"], 0
+        while moves < amount and self.held(worker) > 1:
+            others = [w for w in sorted(self.alive) if w != worker and self.busy_slot.get(w) != slot]
+            if idle:
+                taker = idle[0][0]
+                idle[0][1] -= 1
+                if idle[0][1] == 0:
+                    idle.pop(0)
+            elif others:
+                taker = min(others, key=lambda w: (self.busy_at.get(w, 0), self.got_at.get(w, 0), w))
+            else:
+                break
+            self._move(worker, taker)
+            moves += 1
+        return moves
+
+
+def words(utilisation, moods, idle, busy, hysteresis):
+    """Return each worker's word: "busy", "idle" or None, where moods are the last words."""
+    out = []
+    for u, mood in zip(utilisation, moods):
+        if u > busy or (mood == "busy" and u > busy - hysteresis and not u < idle):
+            word = "busy"
+        elif u < idle or (mood == "idle" and u < idle + hysteresis):
+            word = "idle"
+        else:
+            word = None
+        out.append(word)
+    return out
+
+
+def queues(workers, ends, capacities, changes=()):
+    """Serve messages first in, first out: (queue at each slot's end, utilisation, mean latency), each [slot][worker].
+
+    `changes` maps a message's number to the capacities from then on.
+    """
+    changes = dict(changes)
+    rate, n = list(capacities), len(capacities)
+    backlog, clock = [0.0] * n, 0.0  # messages waiting or in service, as a fluid
+    queue, utilisation, latency = [], [], []
+    start = 0
+    for slot, end in enumerate(ends):
+        count, late = [0] * n, [0.0] * n
+        for i in range(start, end):
+            if i in changes:
+                now = slot + (i - start) / (end - start)
+                backlog = [max(0.0, b - (now - clock) * c) for b, c in zip(backlog, rate)]
+                clock, rate = now, list(changes[i])
+            now = slot + (i - start + 0.5) / (end - start)
+            backlog = [max(0.0, b - (now - clock) * c) for b, c in zip(backlog, rate)]
+            clock = now
+            w = workers[i]
+            backlog[w] += 1.0
+            count[w] += 1
+            late[w] += backlog[w] / rate[w]
+        backlog = [max(0.0, b - (slot + 1 - clock) * c) for b, c in zip(backlog, rate)]
+        clock = slot + 1.0
+        queue.append(list(backlog))
+        utilisation.append([a / c for a, c in zip(count, rate)])
+        latency.append([x / max(1, a) for x, a in zip(late, count)])
+        start = end
+    return queue, utilisation, latency

@@ -73,7 +73,7 @@ def _assign_many(weights, source, load, meta, owner, out):
     s = source_of(source, load, meta)
     meta[0] += out.size
     for i in range(out.size):
-        out[i] = _step(out[i], weight_of(weights, i), s, load, owner)
+        out[i] = _step(np.int64(out[i]), weight_of(weights, i), s, load, owner)
         s += turn
         if s == load.shape[0]:
             s = 0
