@@ -2,3 +2,5 @@
 
 One module a room; this one gathers them.
 """
+
+from naive_consistent import *  # noqa: F403  naive_consistent.py: unequal workers

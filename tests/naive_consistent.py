@@ -1,5 +1,7 @@
 """Twins of the groupings for unequal workers and of the slotted simulation of their queues."""
 
+import math
+
 MASK = 2**64 - 1
 GOLDEN = 0x9E3779B97F4A7C15
 
@@ -179,7 +181,7 @@ def queues(workers, ends, capacities, changes=()):
             late[w] += backlog[w] / rate[w]
         backlog = [max(0.0, b - (slot + 1 - clock) * c) for b, c in zip(backlog, rate)]
         clock = slot + 1.0
-        queue.append(list(backlog))
+        queue.append([max(0, math.ceil(b - 1e-6) - 1) for b in backlog])
         utilisation.append([a / c for a, c in zip(count, rate)])
         latency.append([x / max(1, a) for x, a in zip(late, count)])
         start = end

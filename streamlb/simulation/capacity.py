@@ -66,7 +66,7 @@ class CapacityResult:
     messages : int64[slots]
         Messages that had arrived by the end of each slot.
     queue : float64[slots, workers]
-        Messages waiting at the end of each slot.
+        Messages waiting at the end of each slot, without the one in service.
     utilisation : float64[slots, workers]
         Messages given to a worker over its capacity.
     latency : float64[slots, workers]
@@ -300,7 +300,9 @@ class _Run:
             work = self.work
             count = work[:, _COUNT]
             columns["utilisation"][slot] = count / self.capacity
-            columns["queue"][slot] = np.maximum(0.0, work[:, _FREE] - (slot + 1)) * self.capacity
+            # Whole messages behind the one in service; the small number takes up rounding.
+            left = (work[:, _FREE] - (slot + 1)) * self.capacity
+            columns["queue"][slot] = np.maximum(0.0, np.ceil(left - 1e-6) - 1.0)
             columns["latency"][slot] = work[:, _LATENCY] / np.maximum(1.0, count)
             columns["worst_latency"][slot] = work[:, _WORST]
             if keep_workers:
