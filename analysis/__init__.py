@@ -4,19 +4,80 @@ Nothing here imports a kernel. Where a statement is exact it is evaluated in exa
 fails the corrected one stands beside it.
 """
 
-# consistent grouping
-from .consistent import Granularity as Granularity
-from .consistent import LemmaHypotheses as LemmaHypotheses
-from .consistent import granularity as granularity
-from .consistent import least_share_of_overloaded as least_share_of_overloaded
-from .consistent import least_share_printed as least_share_printed
-from .consistent import lemma_hypotheses as lemma_hypotheses
-from .consistent import optimal_share as optimal_share
-from .consistent import random_choices_imbalance_bound as random_choices_imbalance_bound
-from .consistent import random_choices_imbalance_printed as random_choices_imbalance_printed
-from .consistent import random_choices_memory_bound as random_choices_memory_bound
-from .consistent import random_choices_memory_printed as random_choices_memory_printed
-from .consistent import replicated_everywhere_possible as replicated_everywhere_possible
-from .consistent import saturated_throughput as saturated_throughput
-from .consistent import shuffle_memory_bound as shuffle_memory_bound
-from .consistent import virtual_workers_needed as virtual_workers_needed
+from .choices import (
+    all_workers_probability,
+    choices_feasible,
+    choices_margin,
+    coupon_collector_mean,
+    coverage_moments,
+    expected_workers,
+    head_size,
+    memory_cost,
+    min_choices,
+    occupancy_distribution,
+    partial_key_imbalance_lower_bound,
+    zipf_shares,
+)
+from .consistent import (
+    Granularity,
+    LemmaHypotheses,
+    granularity,
+    least_share_of_overloaded,
+    least_share_printed,
+    lemma_hypotheses,
+    optimal_share,
+    random_choices_imbalance_bound,
+    random_choices_imbalance_printed,
+    random_choices_memory_bound,
+    random_choices_memory_printed,
+    replicated_everywhere_possible,
+    saturated_throughput,
+    shuffle_memory_bound,
+    virtual_workers_needed,
+)
+from .sketches import (
+    collision_probability,
+    cost_tail_bound,
+    count_min_failure,
+    count_min_shape,
+    expected_cost_estimate,
+    expected_cost_estimate_exact,
+    theorem_4_3,
+)
+
+__all__ = [
+    "Granularity",
+    "LemmaHypotheses",
+    "all_workers_probability",
+    "choices_feasible",
+    "choices_margin",
+    "collision_probability",
+    "cost_tail_bound",
+    "count_min_failure",
+    "count_min_shape",
+    "coupon_collector_mean",
+    "coverage_moments",
+    "expected_cost_estimate",
+    "expected_cost_estimate_exact",
+    "expected_workers",
+    "granularity",
+    "head_size",
+    "least_share_of_overloaded",
+    "least_share_printed",
+    "lemma_hypotheses",
+    "memory_cost",
+    "min_choices",
+    "occupancy_distribution",
+    "optimal_share",
+    "partial_key_imbalance_lower_bound",
+    "random_choices_imbalance_bound",
+    "random_choices_imbalance_printed",
+    "random_choices_memory_bound",
+    "random_choices_memory_printed",
+    "replicated_everywhere_possible",
+    "saturated_throughput",
+    "shuffle_memory_bound",
+    "theorem_4_3",
+    "virtual_workers_needed",
+    "zipf_shares",
+]

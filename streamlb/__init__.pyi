@@ -29,6 +29,9 @@ from streamlb.groupings.key import KeyGrouping as KeyGrouping
 from streamlb.groupings.partial_key import PartialKeyGrouping as PartialKeyGrouping
 from streamlb.groupings.power_of_two import PowerOfTwoChoices as PowerOfTwoChoices
 from streamlb.groupings.shuffle import ShuffleGrouping as ShuffleGrouping
+from streamlb.groupings.w_choices import WChoices as WChoices
+from streamlb.groupings.d_choices import DChoices as DChoices
+from streamlb.groupings.round_robin_head import RoundRobinHead as RoundRobinHead
 
 # groupings for unequal workers
 from streamlb.groupings.random_choices import PowerOfRandomChoices as PowerOfRandomChoices

@@ -30,13 +30,14 @@ def random_unit(seed, index):
 
 @njit(cache=True, nogil=True, forceinline=True)
 def alias_draw(bits, table):
-    """Return the entry that 64 random bits pick from an alias table (fewer than 2**32 entries)."""
-    n = np.uint64(table.size)
-    # bits * n in 96 bits: the integer part is the column, the fraction decides between it and its alias.
-    product = (bits >> _S32) * n + (((bits & _LOW32) * n) >> _S32)
-    column = product >> _S32
+    """Return the entry that 64 random bits pick from an alias table of fewer than 2**32 entries.
+
+    The upper half picks the column, the lower one decides between it and its alias; a column's chance is off by less than one in
+    2**32 / size of itself.
+    """
+    column = ((bits >> _S32) * np.uint64(table.size)) >> _S32
     entry = table[column]
-    return column if (product & _LOW32) < (entry & _LOW32) else entry >> _S32
+    return column if (bits & _LOW32) < (entry & _LOW32) else entry >> _S32
 
 
 @njit(cache=True, nogil=True)

@@ -44,11 +44,28 @@ def _sketches() -> None:
     heavy.merge(heavy)
 
 
+def _groupings() -> None:
+    from streamlb.groupings.d_choices import DChoices
+    from streamlb.groupings.key import KeyGrouping
+    from streamlb.groupings.partial_key import PartialKeyGrouping
+    from streamlb.groupings.power_of_two import PowerOfTwoChoices
+    from streamlb.groupings.round_robin_head import RoundRobinHead
+    from streamlb.groupings.shuffle import ShuffleGrouping
+    from streamlb.groupings.w_choices import WChoices
+
+    every = (KeyGrouping, ShuffleGrouping, PartialKeyGrouping, PowerOfTwoChoices, DChoices, WChoices, RoundRobinHead)
+    for grouping in every:
+        one = grouping(4)
+        one.route(1)
+        one.route_many([1, 2])
+
+
 # What is compiled, by name, in this order; each call is quick once its kernels are cached.
 STEPS: list[tuple[str, Callable[[], None]]] = [
     ("keys", _keys),
     ("streams", _streams),
     ("sketches", _sketches),
+    ("groupings", _groupings),
 ]
 
 

@@ -2,18 +2,18 @@
 
 import math
 
-MASK = 2**64 - 1
-GOLDEN = 0x9E3779B97F4A7C15
+_MASK = 2**64 - 1
+_GOLDEN = 0x9E3779B97F4A7C15
 
 
 def _mix(x):
-    x = ((x ^ (x >> 30)) * 0xBF58476D1CE4E5B9) & MASK
-    x = ((x ^ (x >> 27)) * 0x94D049BB133111EB) & MASK
+    x = ((x ^ (x >> 30)) * 0xBF58476D1CE4E5B9) & _MASK
+    x = ((x ^ (x >> 27)) * 0x94D049BB133111EB) & _MASK
     return x ^ (x >> 31)
 
 
 def _candidate(key, seed, i, n):
-    return ((_mix((key + seed + i * GOLDEN) & MASK) >> 32) * n) >> 32
+    return ((_mix((key + seed + i * _GOLDEN) & _MASK) >> 32) * n) >> 32
 
 
 def _full(load, sent, n, epsilon):
@@ -49,13 +49,13 @@ def bounded_hash(keys, workers, sources=1, epsilon=0.01, points=1, seed=0, weigh
     """Return (workers of the messages, loads by source, mean points looked at, most)."""
     ring_seed = seed ^ 0x52494E47
     size = workers * points
-    ring = sorted((_mix((ring_seed + (i + 1) * GOLDEN) & MASK), i // points) for i in range(size))
+    ring = sorted((_mix((ring_seed + (i + 1) * _GOLDEN) & _MASK), i // points) for i in range(size))
     load = [[0] * workers for _ in range(sources)]
     out, probes = [], []
     for i, key in enumerate(keys):
         mine, weight = load[i % sources], 1 if weights is None else weights[i]
         full = _full(mine, sum(mine) + weight, workers, epsilon)
-        place = _mix((key + seed) & MASK)
+        place = _mix((key + seed) & _MASK)
         start = next((j for j, (point, _) in enumerate(ring) if point >= place), 0)
         looked = next(j for j in range(size) if not full[ring[(start + j) % size][1]])
         worker = ring[(start + looked) % size][1]
@@ -141,7 +141,7 @@ class Pairing:
         return moves
 
 
-def words(utilisation, moods, idle, busy, hysteresis):
+def signal_words(utilisation, moods, idle, busy, hysteresis):
     """Return each worker's word: "busy", "idle" or None, where moods are the last words."""
     out = []
     for u, mood in zip(utilisation, moods):
@@ -155,7 +155,7 @@ def words(utilisation, moods, idle, busy, hysteresis):
     return out
 
 
-def queues(workers, ends, capacities, changes=()):
+def slot_queues(workers, ends, capacities, changes=()):
     """Serve messages first in, first out: (queue at each slot's end, utilisation, mean latency), each [slot][worker].
 
     `changes` maps a message's number to the capacities from then on.

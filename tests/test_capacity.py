@@ -42,7 +42,9 @@ def test_queues_match_naive(workers, slots, change, wave, data):
         keep_workers=True,
     )
     assert result.workers.tolist() == KeyGrouping(workers).route_many(keys).tolist()
-    queue, utilisation, latency = naive.queues(result.workers.tolist(), result.messages.tolist(), capacities, changes)
+    queue, utilisation, latency = naive.slot_queues(
+        result.workers.tolist(), result.messages.tolist(), capacities, changes
+    )
     assert result.queue.tolist() == queue
     # rounding only: a few hundred sums of numbers up to 400
     np.testing.assert_allclose(result.utilisation, utilisation, rtol=1e-12)

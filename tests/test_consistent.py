@@ -216,7 +216,7 @@ def test_words_match_naive(levels, hysteresis):
     grouping = ConsistentGrouping(4, hysteresis=hysteresis)
     moods = [None] * 4
     for utilisation in levels:
-        moods = naive.words(utilisation, moods, 0.75, 0.85, hysteresis)
+        moods = naive.signal_words(utilisation, moods, 0.75, 0.85, hysteresis)
         signs, _ = grouping._words(np.array(utilisation))
         assert [{1: "idle", -1: "busy", 0: None}[sign] for sign in signs.tolist()] == moods
 

@@ -17,7 +17,7 @@ from streamlb.keys import key_array, key_int
 
 MESSAGES, SEED = 0, 1  # places in meta
 _NO_WEIGHTS = np.empty(0, np.int64)
-_MAX_WORKERS = 2**31 - 1
+MAX_WORKERS = 2**31 - 1
 
 _Self = TypeVar("_Self", bound="Grouping")
 
@@ -67,8 +67,8 @@ class Grouping:
     _route_many: Any  # _route_many(keys, weights, source, *state, out)
 
     def __init__(self, workers: int, sources: int = 1, *, seed: Any = 0):
-        self.workers = _check.integer("workers", workers, 1, _MAX_WORKERS)
-        self.sources = _check.integer("sources", sources, 1, _MAX_WORKERS)
+        self.workers = _check.integer("workers", workers, 1, MAX_WORKERS)
+        self.sources = _check.integer("sources", sources, 1, MAX_WORKERS)
         self.seed = _check.seed_value(seed)
         self._state = self._fresh()
 
@@ -127,8 +127,11 @@ class Grouping:
         source = -1 if source is None else _check.integer("source", source, 0, self.sources - 1)
         out = np.empty(keys.size, np.int32)
         if keys.size:
-            self._route_many(keys, weights, source, *self._state, out)
+            self._batch(keys, weights, source, out)
         return out
+
+    def _batch(self, keys: np.ndarray, weights: np.ndarray, source: int, out: np.ndarray) -> None:
+        self._route_many(keys, weights, source, *self._state, out)
 
     @property
     def loads(self) -> np.ndarray:
