@@ -11,8 +11,9 @@ os.environ["PYTHONPATH"] = str(ROOT)  # the notebooks' kernels
 # Notebooks are tested as documentation: they must not print how Spark or Numba were set up.
 os.environ.setdefault("PYTHONWARNINGS", "ignore::DeprecationWarning")
 
-import streamlb  # noqa: E402
 import streamlb.analysis  # noqa: E402
+
+import streamlb  # noqa: E402
 
 project = "streamlb"
 author = "the streamlb developers"
@@ -30,6 +31,8 @@ nb_execution_raise_on_error = True
 nb_execution_timeout = 300
 autodoc_member_order = "bysource"
 autodoc_typehints = "none"
+# Attributes of the same name in several classes (messages, keys) are no ambiguity to a reader.
+suppress_warnings = ["ref.python"]
 napoleon_google_docstring = False
 napoleon_use_rtype = False
 

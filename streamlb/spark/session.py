@@ -74,7 +74,7 @@ def find_java() -> Java:
     tried = []
     for source, path in _java_candidates():
         version, has_vector = _probe(path) if path else (None, False)
-        if version is None:
+        if path is None or version is None:
             tried.append(f"{source}: {f'{path} does not run' if path else 'none'}")
         elif _major(version) < MINIMUM_JAVA:
             tried.append(f"{source}: {path} is version {version}")
