@@ -60,12 +60,30 @@ def _groupings() -> None:
         one.route_many([1, 2])
 
 
+def _unequal_workers() -> None:
+    from streamlb.footprint import KeyFootprint
+    from streamlb.groupings.bounded_hash import BoundedLoadHashing
+    from streamlb.groupings.consistent import ConsistentGrouping
+    from streamlb.groupings.random_choices import PowerOfRandomChoices
+    from streamlb.simulation.capacity import simulate_capacity
+
+    for grouping in (PowerOfRandomChoices(4), BoundedLoadHashing(4), ConsistentGrouping(4)):
+        grouping.route(1)
+        grouping.route_many([1, 2])
+    grouping.signal(0, "busy")
+    grouping.principal([1])
+    grouping.remove_worker(grouping.add_worker())
+    simulate_capacity([1, 2], ConsistentGrouping(2), [1, 1], slots=2)
+    KeyFootprint(4, 2).add([1], [1])
+
+
 # What is compiled, by name, in this order; each call is quick once its kernels are cached.
 STEPS: list[tuple[str, Callable[[], None]]] = [
     ("keys", _keys),
     ("streams", _streams),
     ("sketches", _sketches),
     ("groupings", _groupings),
+    ("unequal workers", _unequal_workers),
 ]
 
 
