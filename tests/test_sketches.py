@@ -1,6 +1,7 @@
 """The sketches: equal to their twins, batch equal to single, mergeable, restorable, and within their guarantees."""
 
 import pickle
+import tracemalloc
 from collections import Counter
 from fractions import Fraction
 
@@ -311,3 +312,15 @@ def test_cost_of_whole_numbers_is_exact():
             cells.append((len(inside), Fraction(sum(int(costs[k]) for k in inside), max(1, len(inside)))))
         least = min(count for count, _ in cells)
         assert sketch.estimate(key) == float(next(ratio for count, ratio in cells if count == least))
+
+
+def test_update_allocates_nothing_that_grows_with_the_messages():
+    """A million normalised keys and costs: what NumPy and Python allocate on the way stays below 64 kB."""
+    keys, sketch = np.arange(1_000_000, dtype=np.uint64), CostSketch()
+    costs = np.ones(keys.size)
+    sketch.update(keys[:8], costs[:8])
+    tracemalloc.start()
+    sketch.update(keys, costs)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 64_000
