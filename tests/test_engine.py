@@ -64,6 +64,19 @@ def test_runs_are_dealt_longest_first_and_evenly():
     assert max(map(len, deal([Run("x", i, str(i)) for i in range(5000)], cores=2))) <= 64
 
 
+def test_experiments_whose_costs_do_not_compare_are_each_dealt_evenly():
+    """Seconds here, messages there: every partition still gets its share of both, and the lone run comes first."""
+    seconds = [Run("seconds", i, str(i), 1.0 + i / 100) for i in range(80)]
+    messages = [Run("messages", i, str(i), 1e7 * (i % 4 + 1)) for i in range(160)]
+    partitions = deal([*messages, *seconds, Run("alone", 0, "0", 0.0)], cores=2)
+    assert partitions[0][0].experiment == "alone"
+    for name, least, most in (("seconds", 4, 6), ("messages", 8, 12)):
+        counts = [sum(run.experiment == name for run in partition) for partition in partitions]
+        assert least <= min(counts)
+        assert max(counts) <= most
+    assert {len(partition) for partition in deal(seconds, cores=2, rows=2)} == {2}
+
+
 def test_expand_gives_a_row_a_run_and_rejects_twins():
     runs = expand([engine_claims.PURE], "quick")
     assert [run.index for run in runs] == list(range(40))

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 CLAIMS_MODULE = "streamlb.validation.claims"
 PARTITIONS_A_CORE = 8
-ROWS_A_PARTITION = 64  # at most: an interrupted run of many rows then loses little
+ROWS_A_PARTITION = 64
 _JOBS_AT_ONCE = 2
 _OUT = "experiment string, index long, params string, result string, seconds double, error string"
 
@@ -132,16 +132,37 @@ def _measure(experiment: Experiment, params: str) -> str:
     return text
 
 
-def deal(runs: list[Run], cores: int) -> list[list[Run]]:
-    """Deal runs to about eight partitions a core, the longest first, so that the partitions take about the same time."""
-    size = max(PARTITIONS_A_CORE * cores, -(-len(runs) // ROWS_A_PARTITION))
-    partitions: list[list[Run]] = [[] for _ in range(min(len(runs), size))]
-    loads = [(0.0, 0, i) for i in range(len(partitions))]
-    for run in sorted(runs, key=lambda run: -run.cost):
-        load, count, i = heapq.heappop(loads)
-        partitions[i].append(run)
-        heapq.heappush(loads, (load + run.cost, count + 1, i))
-    return sorted(partitions, key=lambda partition: -sum(run.cost for run in partition))
+def deal(runs: list[Run], cores: int, rows: int = ROWS_A_PARTITION) -> list[list[Run]]:
+    """Deal runs to about eight partitions a core, the longest first, so that the partitions take about the same time.
+
+    Costs compare runs of one experiment, not experiments: each experiment is dealt evenly by itself, and a partition with a run
+    of an experiment of few runs comes before one without.
+
+    Parameters
+    ----------
+    runs : list of Run
+        What to deal.
+    cores : int
+        How many cores there are.
+    rows : int
+        At most so many runs a partition, so that an interrupted run loses little.
+    """
+    size = min(len(runs), max(PARTITIONS_A_CORE * cores, -(-len(runs) // rows)))
+    partitions: list[list[Run]] = [[] for _ in range(size)]
+    weights = [0.0] * size
+    by_experiment: dict[str, list[Run]] = {}
+    for run in runs:
+        by_experiment.setdefault(run.experiment, []).append(run)
+    for own in sorted(by_experiment.values(), key=len):
+        total = sum(run.cost for run in own)
+        loads = [(0.0, weight, i) for i, weight in enumerate(weights)]
+        heapq.heapify(loads)
+        for run in sorted(own, key=lambda run: -run.cost):
+            load, weight, i = heapq.heappop(loads)
+            partitions[i].append(run)
+            weights[i] = weight + (run.cost / total if total else 1 / len(own))
+            heapq.heappush(loads, (load + run.cost, weights[i], i))
+    return [partitions[i] for i in sorted(range(size), key=lambda i: -weights[i])]
 
 
 def run_on_spark(
@@ -150,6 +171,7 @@ def run_on_spark(
     keep: Callable[[list[Outcome]], None],
     *,
     module: str = CLAIMS_MODULE,
+    rows: int = ROWS_A_PARTITION,
     progress: Callable[[float, int], None] | None = None,
 ) -> None:
     """Measure runs on Spark.
@@ -164,6 +186,8 @@ def run_on_spark(
         Gets the outcomes of each finished job, from this thread; it is to write them down.
     module : str
         The module whose `all_claims()` holds the experiments; workers import it.
+    rows : int
+        At most so many runs a partition.
     progress : callable, optional
         ``progress(share, runs)``: the share of the work done so far, and the number of runs.
 
@@ -173,24 +197,24 @@ def run_on_spark(
         When a measure fails; what succeeded until then has been kept.
     """
     cores = spark.sparkContext.defaultParallelism
-    partitions = deal(runs, cores)
+    partitions = deal(runs, cores, rows)
     jobs = [partitions[i : i + cores] for i in range(0, len(partitions), cores)]
     tracker = _Tracker(spark, jobs, progress)
     waiting = list(enumerate(jobs))
-    under_way: set[Future] = set()
+    under_way: dict[Future, int] = {}
     with ThreadPoolExecutor(_JOBS_AT_ONCE) as pool:
         try:
             while waiting or under_way:
                 while waiting and len(under_way) < _JOBS_AT_ONCE:
                     number, job = waiting.pop(0)
-                    under_way.add(pool.submit(_run_job, spark, job, tracker.group(number), module))
-                done, under_way = wait(under_way, timeout=0.5, return_when=FIRST_COMPLETED)
-                for future in done:
+                    under_way[pool.submit(_run_job, spark, job, tracker.group(number), module)] = number
+                for future in wait(under_way, timeout=0.5, return_when=FIRST_COMPLETED).done:
                     outcomes, failures = _result(future)
                     keep(outcomes)
                     if failures:
                         raise RunError(_describe(failures))
-                tracker.show()
+                    tracker.finished(under_way.pop(future))
+                tracker.show(under_way.values())
         except BaseException:
             spark.sparkContext.cancelAllJobs()
             raise
@@ -230,28 +254,34 @@ class _Tracker:
 
     def __init__(self, spark: SparkSession, jobs: list[list[list[Run]]], progress: Callable[[float, int], None] | None):
         self._status = spark.sparkContext.statusTracker()
-        self._costs = [sum(run.cost for partition in job for run in partition) for job in jobs]
         self._tasks = [len(job) for job in jobs]
         self._runs = [sum(map(len, job)) for job in jobs]
+        self._done_tasks = self._done_runs = 0
         self._prefix = f"streamlb-{id(self)}"
         self._progress = progress
 
     def group(self, number: int) -> str:
         return f"{self._prefix}-{number}"
 
-    def _completed(self, number: int) -> float:
-        """Return the completed share of a job, which has one stage with a task for each partition."""
+    def finished(self, number: int) -> None:
+        self._done_tasks += self._tasks[number]
+        self._done_runs += self._runs[number]
+
+    def _completed(self, number: int) -> int:
+        """Return the completed tasks of a job, which has one stage with a task for each partition."""
         done = 0
         for job in self._status.getJobIdsForGroup(self.group(number)):
             info = self._status.getJobInfo(job)
             stages = [self._status.getStageInfo(stage) for stage in (info.stageIds if info else ())]
             done += sum(stage.numCompletedTasks for stage in stages if stage)
-        return min(1.0, done / self._tasks[number])
+        return min(done, self._tasks[number])
 
-    def show(self) -> None:
+    def show(self, under_way: Iterable[int]) -> None:
         if self._progress is None:
             return
-        shares = [self._completed(number) for number in range(len(self._costs))]
-        total = sum(self._costs) or 1.0
-        done = sum(share * cost for share, cost in zip(shares, self._costs)) / total
-        self._progress(done, round(sum(share * runs for share, runs in zip(shares, self._runs))))
+        tasks, runs = self._done_tasks, float(self._done_runs)
+        for number in under_way:
+            completed = self._completed(number)
+            tasks += completed
+            runs += completed / self._tasks[number] * self._runs[number]
+        self._progress(tasks / sum(self._tasks), round(runs))

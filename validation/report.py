@@ -136,6 +136,8 @@ def alt_text(figure: Figure, claim: str) -> str:
         if legend is not None:
             words.append("showing " + ", ".join(text.get_text() for text in legend.get_texts()))
         parts.append(", ".join(word for word in words if word))
+    for legend in figure.legends:
+        parts.append("showing " + ", ".join(text.get_text() for text in legend.get_texts()))
     text = ". ".join(part for part in parts if part)
     return re.sub(r"\s+", " ", f"Figure of {claim}: {text or 'measured values'}").strip()
 

@@ -12,11 +12,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from .claim import PROFILES, Claim
 from .claims import all_claims
-from .engine import CLAIMS_MODULE, expand, experiments_of, run_on_spark
+from .engine import CLAIMS_MODULE, Run, expand, experiments_of, run_on_spark
 from .results import Results
 from .verdicts import PAPERS, Judged, judge, write_verdicts
 
@@ -152,7 +151,7 @@ def validate(
         f"{len(chosen)} claims, {len(experiments)} experiments, {len(runs)} runs, {len(runs) - len(missing)} of them reused"
     )
     if missing:
-        _measure(missing, results, master, module, say)
+        _measure(missing, results, master, module, 64 if profile == "quick" else 8, say)
     results.finish(runs)
     judged = []
     for claim in chosen:
@@ -186,7 +185,9 @@ def _claims_of(module: str) -> list[Claim]:
     return all_claims() if module == CLAIMS_MODULE else importlib.import_module(module).all_claims()
 
 
-def _measure(missing: list[Any], results: Results, master: str, module: str, say: Callable[[str], None]) -> None:
+def _measure(
+    missing: list[Run], results: Results, master: str, module: str, rows: int, say: Callable[[str], None]
+) -> None:
     from streamlb.spark.session import spark_session
 
     _warm_up()
@@ -196,7 +197,7 @@ def _measure(missing: list[Any], results: Results, master: str, module: str, say
         spark_session(master, app_name="streamlb validate", python_path=extra) as spark,
         _progress_bar(len(missing), shown=say is not _silent) as progress,
     ):
-        run_on_spark(spark, missing, results.keep, module=module, progress=progress)
+        run_on_spark(spark, missing, results.keep, module=module, rows=rows, progress=progress)
 
 
 def _warm_up() -> None:
