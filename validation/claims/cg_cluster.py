@@ -48,15 +48,16 @@ def _cluster(scheme: str, slow: bool, profile: str, seed: int) -> dict[str, Any]
     if slow:
         capacities[list(SLOW)] = 0.3
     grouping = grouping_of(scheme, WORKERS, sources=SOURCES, seed=seed)
-    half = stream.messages // 2
     footprint = KeyFootprint(stream.keys, WORKERS)
-    # The keys of all messages are too many to keep; two halves of the stream go through one after the other.
-    for start in (0, half):
-        keys = stream.draw(half, seed, start)
-        before = grouping.loads
-        result = simulate_capacity(keys, grouping, capacities, slots=720, keep_workers=True)
+    # Keys and workers of all messages are too many to keep at once: the stream goes through in four parts.
+    part = stream.messages // 4
+    loads = []
+    for i in range(4):
+        keys = stream.draw(part, seed, i * part)
+        result = simulate_capacity(keys, grouping, capacities, slots=360, keep_workers=True)
         footprint.add(keys, result.workers)
-    shares = (grouping.loads - before) / half
+        loads.append(grouping.loads)
+    shares = (loads[3] - loads[1]) / (2 * part)
     return {
         "throughput": saturated_throughput(shares, capacities),
         "largest_share": float(shares.max()),
