@@ -48,7 +48,9 @@ def _step(key, cap, load, skip, ring, place, seed):
         return worker, np.int64(1)
     level = np.int64(math.ceil(cap))
     point = start
-    while load[place[point]] >= level:
+    for _ in range(ring.size):  # ends before, but for loads beyond the precision of a float
+        if load[place[point]] < level:
+            break
         if skip[point, 0] == level:
             point = skip[point, 1]
         else:

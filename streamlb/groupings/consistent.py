@@ -124,7 +124,7 @@ class ConsistentGrouping(Grouping):
 
     References
     ----------
-    Nasir et al., "Load balancing for skewed streams on heterogeneous clusters", sections IV and V-A.
+    Nasir et al., "Load balancing for skewed streams on heterogeneous cluster", sections IV and V-A.
 
     Examples
     --------

@@ -148,12 +148,14 @@ class PowerOfRandomChoices(Grouping):
     seed : int, numpy.random.SeedSequence or None, default 0
         Of the hash functions.
 
-    Notes ----- With several sources "mean" is the mean of what the source itself has sent. Messages that weigh more
-    than 1 add to the bound: read the weight of the heaviest message for each source in place of 1.
+    Notes
+    -----
+    With several sources "mean" is the mean of what the source itself has sent. Messages that weigh more than 1 add to
+    the bound: read the weight of the heaviest message for each source in place of 1.
 
     References
     ----------
-    Nasir et al., "Load balancing for skewed streams on heterogeneous clusters", section IV-A.
+    Nasir et al., "Load balancing for skewed streams on heterogeneous cluster", section IV-A.
 
     Examples
     --------

@@ -61,7 +61,7 @@ def _serve(bins, first, time, gap, slot, policy, load, meta, owner, book, pendin
 class CapacityResult:
     """What each worker went through, slot by slot. Times are in slots.
 
-    Attributes
+    Parameters
     ----------
     messages : int64[slots]
         Messages that had arrived by the end of each slot.
