@@ -67,12 +67,13 @@ def _unequal_workers() -> None:
     from streamlb.groupings.random_choices import PowerOfRandomChoices
     from streamlb.simulation.capacity import simulate_capacity
 
-    for grouping in (PowerOfRandomChoices(4), BoundedLoadHashing(4), ConsistentGrouping(4)):
+    consistent = ConsistentGrouping(4)
+    for grouping in (PowerOfRandomChoices(4), BoundedLoadHashing(4), consistent):
         grouping.route(1)
         grouping.route_many([1, 2])
-    grouping.signal(0, "busy")
-    grouping.principal([1])
-    grouping.remove_worker(grouping.add_worker())
+    consistent.signal(0, "busy")
+    consistent.principal([1])
+    consistent.remove_worker(consistent.add_worker())
     simulate_capacity([1, 2], ConsistentGrouping(2), [1, 1], slots=2)
     KeyFootprint(4, 2).add([1], [1])
 

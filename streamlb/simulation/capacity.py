@@ -270,7 +270,8 @@ class _Run:
             raise ValueError(f"{name} must be more than 0, got {rates[at]:g} for worker {at}")
         return rates if total is None else rates * (total / rates.sum())
 
-    def result(self, piggyback, delay, backlog, keep_workers):
+    def result(self, piggyback: bool, delay: int, backlog: bool, keep_workers: bool) -> CapacityResult:
+        """Run all slots."""
         g, n = self.grouping, self.workers
         self.signals = isinstance(g, ConsistentGrouping)
         if self.signals:
