@@ -1,6 +1,7 @@
 """Twins of the groupings for unequal workers and of the slotted simulation of their queues."""
 
 import math
+from fractions import Fraction
 
 _MASK = 2**64 - 1
 _GOLDEN = 0x9E3779B97F4A7C15
@@ -104,6 +105,26 @@ class Pairing:
             self.busy_slot[worker] = slot
         return self._pair() if self.policy == "fcfs" else self._give_to_least_recently_busy(worker, word, slot)
 
+    def share_out(self, worker, amount, giving):
+        """Move virtual workers between one worker and the others in proportion to what these hold."""
+        before = {w: self.held(w) for w in self.alive}
+        part = dict.fromkeys(self.alive, 0)
+        for _ in range(amount):
+            others = [w for w in sorted(self.alive) if w != worker and (giving or self.held(w) > 1)]
+            other = min(others, key=lambda w: Fraction(part[w] + 1, before[w]))
+            part[other] += 1
+            self._move(*((worker, other) if giving else (other, worker)))
+
+    def add_worker(self, worker):
+        self.alive.add(worker)
+        self.share_out(worker, len(self.owner) // len(self.alive), False)
+
+    def remove_worker(self, worker):
+        self.alive.remove(worker)
+        for queue in self.queues.values():
+            queue[:] = [entry for entry in queue if entry[0] != worker]
+        self.share_out(worker, self.held(worker), True)
+
     def _pair(self):
         moves = 0
         idle, busy = self.queues["idle"], self.queues["busy"]
@@ -186,3 +207,31 @@ def slot_queues(workers, ends, capacities, changes=()):
         latency.append([x / max(1, a) for x, a in zip(late, count)])
         start = end
     return queue, utilisation, latency
+
+
+def slot_simulation(bins, ends, capacities, sources, virtual, policy, proportional, hysteresis, delay):
+    """Return the worker of each message when sources hear signals with their next message to a worker, `delay` slots late."""
+    n = len(capacities)
+    maps = [Pairing(n, virtual, policy) for _ in range(sources)]
+    pending, waiting, moods, out, start = {}, [], [None] * n, [], 0
+    for slot, end in enumerate(ends):
+        count = [0] * n
+        for i in range(start, end):
+            s = i % sources
+            worker = maps[s].owner[bins[i]]
+            out.append(worker)
+            count[worker] += 1
+            if (s, worker) in pending:
+                word, strength = pending.pop((s, worker))
+                maps[s].signal(worker, word, slot, strength)
+        utilisation = [a / c for a, c in zip(count, capacities)]
+        moods = signal_words(utilisation, moods, 0.75, 0.85, hysteresis)
+        strengths = [min(1.0, abs(u - 0.8) / u if u else 1.0) if proportional else 0.0 for u in utilisation]
+        waiting.append((moods, strengths))
+        if len(waiting) > delay:
+            said, strong = waiting.pop(0)
+            for worker, word in enumerate(said):
+                if word is not None:
+                    pending.update({(s, worker): (word, strong[worker]) for s in range(sources)})
+        start = end
+    return out

@@ -82,6 +82,24 @@ def test_no_message_is_lost_or_served_twice(policy, sources, piggyback, delay, m
     assert result.moves.sum() <= grouping.moves
 
 
+@given(
+    policy=st.sampled_from(["fcfs", "lru"]),
+    sources=st.integers(1, 3),
+    delay=st.integers(0, 2),
+    proportional=st.booleans(),
+    hysteresis=st.sampled_from([0.0, 0.04]),
+    capacities=st.lists(st.integers(5, 40), min_size=3, max_size=3),
+)
+def test_piggybacked_signals_match_naive(policy, sources, delay, proportional, hysteresis, capacities):
+    keys = Zipf(30, 1.0).draw(600, seed=7)
+    options = {"virtual": 4, "policy": policy, "proportional": proportional, "hysteresis": hysteresis}
+    grouping = ConsistentGrouping(3, sources, **options)
+    result = simulate_capacity(keys, grouping, capacities, slots=12, utilisation=None, delay=delay, keep_workers=True)
+    bins = PowerOfRandomChoices(12, sources).route_many(keys).tolist()
+    ref = naive.slot_simulation(bins, result.messages.tolist(), capacities, sources, **options, delay=delay)
+    assert result.workers.tolist() == ref
+
+
 def test_one_source_without_piggybacking_is_routing_and_observing():
     """The simulation is what a user does live: route a slot's messages, then report each worker's utilisation."""
     keys = Zipf(100, 1.2).draw(4000, seed=1)

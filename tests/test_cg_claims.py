@@ -9,38 +9,12 @@ from streamlb.validation.claims import _cg, cg_balance, cg_capacity, cg_cluster,
 
 MODULES = (cg_balance, cg_capacity, cg_cluster, cg_memory, cg_theory, own_cg)
 CLAIMS = {claim.id: claim for module in MODULES for claim in module.CLAIMS}
+# fmt: off
 IDS = [
-    "A1",
-    "D1",
-    "Alg1",
-    "F4i",
-    "F4m",
-    "F4p",
-    "L5.1",
-    "L5.2",
-    "B",
-    "Bc",
-    "V1",
-    "V2",
-    "V3",
-    "V3c",
-    "E1",
-    "E2",
-    "E3",
-    "TI",
-    "Th",
-    "F5",
-    "F6",
-    "F7",
-    "F7s",
-    "F8",
-    "F9",
-    "F10",
-    "F11",
-    "M",
-    "F12",
-    "F13",
+    "A1", "D1", "Alg1", "F4i", "F4m", "F4p", "L5.1", "L5.2", "B", "Bc", "V1", "V2", "V3", "V3c", "E1",
+    "E2", "E3", "TI", "Th", "F5", "F6", "F7", "F7s", "F8", "F9", "F10", "F11", "M", "F12", "F13",
 ]
+# fmt: on
 
 
 def test_every_claim_is_there_once():

@@ -313,6 +313,33 @@ def test_added_and_removed_workers_move_few_keys():
     assert grouping.workers == 10
 
 
+@given(
+    virtual=st.integers(2, 6),
+    policy=st.sampled_from(["fcfs", "lru"]),
+    events=st.lists(st.tuples(st.sampled_from(["busy", "idle", "add", "remove"]), st.integers(0, 7)), max_size=20),
+)
+def test_workers_that_come_and_go_match_naive(virtual, policy, events):
+    ref, grouping = naive.Pairing(4, virtual, policy), ConsistentGrouping(4, virtual=virtual, policy=policy)
+    for slot, (event, worker) in enumerate(events):
+        if event == "add" and len(ref.alive) < 4 * virtual:
+            ref.add_worker(grouping.add_worker())
+        elif event == "remove" and worker in ref.alive and len(ref.alive) > 1:
+            ref.remove_worker(worker)
+            grouping.remove_worker(worker)
+        elif event in ("busy", "idle") and worker in ref.alive:
+            assert ref.signal(worker, event, slot) == grouping.signal(worker, event)
+        grouping.next_slot()
+        assert ref.owner == grouping._state[2][0].tolist()
+        assert sorted(ref.alive) == grouping.active.tolist()
+    keys = [3, 2**64 - 1, 17]
+    bins = [naive._candidate(key, 0, 0, 4 * virtual) for key in keys]
+    assert [ref.owner[v] for v in bins] == grouping.principal(np.array(keys, np.uint64)).tolist()
+
+
+def test_inner_is_read_in_either_case():
+    assert ConsistentGrouping(3, inner="PoRC").state() == ConsistentGrouping(3, inner="porc").state()
+
+
 def test_signals_after_a_removal_skip_the_removed():
     for policy in ("fcfs", "lru"):
         grouping = ConsistentGrouping(3, virtual=4, policy=policy)

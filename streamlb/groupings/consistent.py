@@ -1,11 +1,11 @@
 """Consistent grouping (CG): equal virtual workers, mapped to unequal workers by busy and idle signals (paper 004, section IV).
 
-An inner grouping sends each message to one of the virtual workers; a map, one for each source, says which worker that is now.
-Signals move virtual workers between workers and so concern later messages only. The number of virtual workers never changes:
-their hash functions, and with them the inner grouping, stay as they are while workers come and go.
+An inner grouping sends each message to one of the virtual workers; a map, one for each source, says which worker that
+is now. Signals move virtual workers between workers and so concern later messages only. The number of virtual workers
+never changes: their hash functions, and with them the inner grouping, stay as they are while workers come and go.
 
-State: load int64[sources, workers]; meta, owner and book as in `pairing`; mood int64[workers], the last word of each worker
-(-1 busy, 1 idle, 0 neither); and the inner grouping.
+State: load int64[sources, workers]; meta, owner and book as in `pairing`; mood int64[workers], the last word of each
+worker (-1 busy, 1 idle, 0 neither); and the inner grouping.
 """
 
 from __future__ import annotations
@@ -82,13 +82,14 @@ def _assign_many(weights, source, load, meta, owner, out):
 @njit(cache=True, nogil=True)
 def _principals(keys, s, seed, owner, out):
     for i in range(keys.size):
-        out[i] = owner[s, candidate(keys[i], seed, 0, owner.shape[1])]
+        out[i] = owner[s, candidate(keys[i], seed, np.int64(0), owner.shape[1])]
 
 
 class ConsistentGrouping(Grouping):
     """Send each message to one of many equal virtual workers, and these to workers according to what each can bear.
 
-    Workers say when they are busy or idle; virtual workers then move from the busy to the idle. Nobody has to know a capacity.
+    Workers say when they are busy or idle; virtual workers then move from the busy to the idle. Nobody has to know a
+    capacity.
 
     Parameters
     ----------
@@ -97,20 +98,23 @@ class ConsistentGrouping(Grouping):
     sources : int, default 1
         Number of sources, each with its own loads and its own map.
     virtual : int, default 10
-        Virtual workers for each worker at the start. `streamlb.analysis.virtual_workers_needed` says how many a set of capacities takes.
+        Virtual workers for each worker at the start. `streamlb.analysis.virtual_workers_needed` says how many a set
+        of capacities takes.
     inner : {"porc", "kg", "pkg", "potc", "sg", "ch"}, default "porc"
-        How messages find their virtual worker.
+        How messages find their virtual worker; in letters of either case.
     epsilon : float, default 0.01
         Of the inner grouping, for "porc" and "ch".
     policy : {"lru", "fcfs"}, default "lru"
         Where a busy worker's virtual worker goes. "fcfs": to the worker that has waited longest in the queue of idle
         ones, when there is one. "lru": to that one too, and if none is idle to the one that was busy least recently.
     slot : int, optional
-        Messages in a time slot. Of a worker's signals in one slot only the first counts. By default slots end by `next_slot`.
+        Messages in a time slot. Of a worker's signals in one slot only the first counts. By default slots end by
+        `next_slot`.
     idle, busy : float, default 0.75 and 0.85
         For `observe`: the utilisation below which a worker is idle and above which it is busy.
     hysteresis : float, default 0
-        For `observe`: a worker that was busy remains so until its utilisation is this far below `busy`, and an idle one likewise.
+        For `observe`: a worker that was busy remains so until its utilisation is this far below `busy`, and an idle
+        one likewise.
     proportional : bool, default False
         For `observe`: signals ask for as many virtual workers as lead to the middle of the band, not for one.
     seed : int, numpy.random.SeedSequence or None, default 0
@@ -118,9 +122,9 @@ class ConsistentGrouping(Grouping):
 
     Notes
     -----
-    A worker is in one queue at most, once; a signal of the other kind moves it over. A worker always keeps one virtual worker.
-    Sources may hear signals late and in different order: their maps then differ for a while, which costs balance and
-    memory but loses no message, as each message is routed once, by one map.
+    A worker is in one queue at most, once; a signal of the other kind moves it over. A worker always
+    keeps one virtual worker. Sources may hear signals late and in different order: their maps then differ for a
+    while, which costs balance and memory but loses no message, as each message is routed once, by one map.
 
     References
     ----------
@@ -174,7 +178,7 @@ class ConsistentGrouping(Grouping):
         seed: Any = 0,
     ):
         self.virtual = _check.integer("virtual", virtual, 1)
-        self.inner = _check.choice("inner", inner, tuple(_INNER))
+        self.inner = _check.choice("inner", inner.lower() if isinstance(inner, str) else inner, tuple(_INNER))
         self.epsilon = _check.real("epsilon", epsilon, 0, low_open=True)
         self.policy = _check.choice("policy", policy, tuple(_POLICY))
         self.slot = None if slot is None else _check.integer("slot", slot, 1)
@@ -263,7 +267,8 @@ class ConsistentGrouping(Grouping):
         Returns
         -------
         int
-            Virtual workers moved, over all sources that heard it: 0 also when it was the worker's second signal in the slot.
+            Virtual workers moved, over all sources that heard it: 0 also when it was the worker's second signal in
+            the slot.
         """
         worker = self._known(worker)
         sign = _SIGN[_check.choice("word", word, tuple(_SIGN))]
@@ -297,7 +302,8 @@ class ConsistentGrouping(Grouping):
     def add_worker(self) -> int:
         """Add a worker and return its number; it takes an equal share of the virtual workers from the others.
 
-        Each of those gives in proportion to what it holds. Keys whose first virtual worker does not move stay where they are.
+        Each of those gives in proportion to what it holds. Keys whose first virtual worker does not move stay where
+        they are.
         """
         load, meta, owner, book, mood = self._state
         alive = self.active.size

@@ -2,10 +2,11 @@
 
 Every source keeps its own map and its own book, and applies the signals in the order in which they reach it.
 
-State: owner int64[sources, virtual workers]; book int64[sources, workers, 8], for each worker the virtual workers it holds,
-what it wants (> 0 while it waits idle, < 0 while it waits busy), when it joined that queue, when it was last busy, when it last
-received a virtual worker, the slot of its last signal, the slot in which it was last busy, and whether it is still there;
-meta int64[3 + 2 sources], messages, seed, slot, then each source's clock (signals applied) and its moves.
+State: owner int64[sources, virtual workers]; book int64[sources, workers, 8], for each worker the virtual workers it
+holds, what it wants (> 0 while it waits idle, < 0 while it waits busy), when it joined that queue, when it was last
+busy, when it last received a virtual worker, the slot of its last signal, the slot in which it was last busy, and
+whether it is still there; meta int64[3 + 2 sources], messages, seed, slot, then each source's clock (signals applied)
+and its moves.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ def move_one(giver, taker, s, owner, book, meta):
 @njit(cache=True, nogil=True)
 def _first_in_queue(sign, s, book):
     """Return who has waited longest as idle (sign 1) or busy (sign -1), or -1."""
-    first = -1
+    first = np.int64(-1)
     for w in range(book.shape[1]):
         if sign * book[s, w, WANT] > 0 and (first < 0 or book[s, w, QUEUED] < book[s, first, QUEUED]):
             first = w
@@ -56,7 +57,7 @@ def _pair_queues(s, owner, book, meta):
     """Move virtual workers from the first in the busy queue to the first in the idle one while both have someone."""
     moves = 0
     while True:
-        busy, idle = _first_in_queue(-1, s, book), _first_in_queue(1, s, book)
+        busy, idle = _first_in_queue(np.int64(-1), s, book), _first_in_queue(np.int64(1), s, book)
         if busy < 0 or idle < 0:
             return moves
         if book[s, busy, HELD] == 1:  # its last one stays: it leaves the queue with what it has
@@ -84,7 +85,7 @@ def _goes_before(a, b, s, book):
 @njit(cache=True, nogil=True)
 def _taker(giver, slot, s, book):
     """Return who receives next from a busy worker, or -1: nobody who is known to be busy in this very slot."""
-    best = -1
+    best = np.int64(-1)
     for w in range(book.shape[1]):
         fit = w != giver and book[s, w, ALIVE] == 1 and book[s, w, BUSY_SLOT] != slot
         if fit and (best < 0 or _goes_before(w, best, s, book)):
@@ -96,8 +97,8 @@ def _taker(giver, slot, s, book):
 def apply_signal(worker, sign, strength, s, slot, policy, owner, book, meta):
     """Let source s act on a worker's signal, busy (sign -1) or idle (sign 1); return the virtual workers it moved.
 
-    `strength` is the share of the virtual workers it holds that the worker wants to lose or gain; at least one is meant.
-    A second signal of a worker in one slot is ignored.
+    `strength` is the share of the virtual workers it holds that the worker wants to lose or gain; at least one is
+    meant. A second signal of a worker in one slot is ignored.
     """
     row = book[s, worker]
     if row[SIGNALLED] == slot:
@@ -130,13 +131,13 @@ def apply_signal(worker, sign, strength, s, slot, policy, owner, book, meta):
 def share_out(worker, amount, giving, s, owner, book, meta, part):
     """Move `amount` virtual workers between one worker and the others, in proportion to what each of those holds.
 
-    The worker gives when `giving`, else it receives; whoever gives without being removed keeps one. `part` int64[workers] is
-    scratch: what each of the others has received (or given) so far.
+    The worker gives when `giving`, else it receives; whoever gives without being removed keeps one. `part`
+    int64[workers] is scratch: what each of the others has received (or given) so far.
     """
     part[:] = 0
     sign = 1 if giving else -1
     for _ in range(amount):
-        best, best_held = -1, 0
+        best, best_held = np.int64(-1), np.int64(0)
         for w in range(part.size):
             held = book[s, w, HELD] - sign * part[w]  # before the first move
             fit = w != worker and book[s, w, ALIVE] == 1 and (giving or book[s, w, HELD] > 1)

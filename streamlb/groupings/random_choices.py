@@ -72,7 +72,7 @@ def _step(key, level, probe, load, memo, meta, seed):
         memo[entry, 1] = level
         memo[entry, 2] = probe
     if worker < 0:
-        return least_loaded(load, candidate(key, seed, 0, load.size)), probe
+        return least_loaded(load, candidate(key, seed, np.int64(0), load.size)), probe
     return worker, probe + 1
 
 
@@ -87,7 +87,7 @@ def _share(keys, weights, first, stride, sent, load, memo, meta, out):
         cap = room_cap(factor, sent)
         # The first probes stand here, not in a call: most messages need no more, and a call would double their time.
         probes = np.int64(1)
-        worker = candidate(keys[i], seed, 0, load.size)
+        worker = candidate(keys[i], seed, np.int64(0), load.size)
         while load[worker] >= cap:
             if probes == _PLAIN:
                 worker, probes = _step(keys[i], np.int64(math.ceil(cap)), probes, load, memo, meta, seed)

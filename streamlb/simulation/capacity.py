@@ -1,12 +1,13 @@
 """Workers of unequal and changing capacity behind a grouping, in time slots (paper 004, section VI).
 
-Messages arrive evenly within a slot; each worker serves its own first in, first out, one in 1 / capacity slots. At the end of a
-slot each worker compares what it was given with its capacity; where the grouping is a `ConsistentGrouping` it signals busy or
-idle, and a source hears the signal with its next acknowledgement, that is when it next sends to that worker.
+Messages arrive evenly within a slot; each worker serves its own first in, first out, one in 1 / capacity slots. At
+the end of a slot each worker compares what it was given with its capacity; where the grouping is a
+`ConsistentGrouping` it signals busy or idle, and a source hears the signal with its next acknowledgement, that is
+when it next sends to that worker.
 
-State beside the grouping's: work float64[workers, 5], when each worker will be free, its time for a message, and for the current slot the
-sum and the maximum of latencies and the number of messages; pending float64[sources, workers], what a source has yet to hear: the
-signal's sign times 1 + its strength, or 0.
+State beside the grouping's: work float64[workers, 5], when each worker will be free, its time for a message, and for
+the current slot the sum and the maximum of latencies and the number of messages; pending float64[sources, workers],
+what a source has yet to hear: the signal's sign times its strength, or 0.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from streamlb.keys import key_array
 
 _FREE, _SERVICE, _LATENCY, _WORST, _COUNT = range(5)  # places in a row of work
 _CHUNK = 1 << 18
+_FAINT = 1e-300  # stands for a strength of 0 where 0 means no signal
 
 
 @njit(cache=True, nogil=True)
@@ -50,7 +52,7 @@ def _serve(bins, first, time, gap, slot, policy, load, meta, owner, book, pendin
         if heard != 0.0:
             pending[s, w] = 0.0
             sign = 1 if heard > 0.0 else -1
-            apply_signal(w, sign, abs(heard) - 1.0, s, slot, policy, owner, book, meta)
+            apply_signal(w, sign, abs(heard), s, slot, policy, owner, book, meta)
         s += 1
         if s == sources:
             s = 0
@@ -172,7 +174,8 @@ def simulate_capacity(
     stream : Stream or array_like of keys
         What arrives.
     grouping : Grouping
-        Who sends it; it is used as it is and goes on from its state. A `ConsistentGrouping` hears signals, others do not.
+        Who sends it; it is used as it is and goes on from its state. A `ConsistentGrouping` hears signals, others do
+        not.
     capacities : array_like of float
         Of each worker, more than 0: relative if `utilisation` is given, else in messages a slot.
     slots : int, default 1440
@@ -374,4 +377,4 @@ class _Run:
         if piggyback:
             # A newer word takes the place of one that a source has not heard yet.
             said = signs != 0
-            pending[:, said] = (signs * (1.0 + strengths))[said]
+            pending[:, said] = (signs * np.maximum(strengths, _FAINT))[said]
