@@ -151,7 +151,7 @@ def validate(
         f"{len(chosen)} claims, {len(experiments)} experiments, {len(runs)} runs, {len(runs) - len(missing)} of them reused"
     )
     if missing:
-        _measure(missing, results, master, module, 64 if profile == "quick" else 8, say)
+        _measure(missing, results, master, module, say)
     results.finish(runs)
     judged = []
     for claim in chosen:
@@ -185,9 +185,7 @@ def _claims_of(module: str) -> list[Claim]:
     return all_claims() if module == CLAIMS_MODULE else importlib.import_module(module).all_claims()
 
 
-def _measure(
-    missing: list[Run], results: Results, master: str, module: str, rows: int, say: Callable[[str], None]
-) -> None:
+def _measure(missing: list[Run], results: Results, master: str, module: str, say: Callable[[str], None]) -> None:
     from streamlb.spark.session import spark_session
 
     _warm_up()
@@ -197,7 +195,7 @@ def _measure(
         spark_session(master, app_name="streamlb validate", python_path=extra) as spark,
         _progress_bar(len(missing), shown=say is not _silent) as progress,
     ):
-        run_on_spark(spark, missing, results.keep, module=module, rows=rows, progress=progress)
+        run_on_spark(spark, missing, results.keep, module=module, progress=progress)
 
 
 def _warm_up() -> None:
@@ -228,6 +226,7 @@ def _progress_bar(runs: int, shown: bool) -> Iterator[Callable[[float, int], Non
 
         def progress(share: float, done: int) -> None:
             bar.set_description_str(f"{done}/{runs} runs", refresh=False)
-            bar.update(max(0.0, share - bar.n))
+            bar.n = min(1.0, share)
+            bar.update(0)
 
         yield progress

@@ -91,7 +91,7 @@ def _judge_over_counts(runs, profile) -> Verdict:
 
 def _shape(epsilon: float, delta: float) -> dict[str, Any]:
     rows, up = count_min_shape(epsilon, delta)
-    down = count_min_shape(epsilon, delta, columns="floor")[1]
+    down = count_min_shape(epsilon, delta, rounding="floor")[1]
     return {
         "rows": rows,
         "up": up,
