@@ -90,7 +90,7 @@ def head_size(p: Any, theta: float) -> int:
 def choices_margin(
     p: Any, n: int, d: int, theta: float, epsilon: float, *, candidates: str = "independent"
 ) -> np.ndarray:
-    """Return by how much each prefix of the head fits: float64[|H|], right side minus left side of the condition.
+    """Return by how much each prefix of the head fits: right side minus left side, an entry a head key.
 
     Parameters
     ----------
@@ -154,7 +154,10 @@ def choices_feasible(
 def min_choices(
     p: Any, n: int, theta: float, epsilon: float, *, candidates: str = "independent", prefixes: str = "all"
 ) -> int:
-    """Return the least d that meets the condition, from max(2, ceil(p_1 n)) on; n stands for all workers.
+    """Return the d of D-Choices: the least that meets the condition, from max(2, ceil(p_1 n)) on; n stands for all workers.
+
+    Distinct workers are also no fewer than those that the independent d hashes reach on average, rounded up: the condition
+    alone leaves the hottest key no margin where p_1 n is just below a whole number.
 
     Parameters
     ----------
@@ -174,6 +177,15 @@ def min_choices(
     shares = _shares(p)
     if shares[0] < theta:
         return min(2, n)
+    least = _least_feasible(shares, n, theta, epsilon, "independent", prefixes)
+    if candidates == "independent" or least == n:
+        _check_candidates(candidates)
+        return least
+    reached = math.ceil(n * (1.0 - ((n - 1.0) / n) ** float(least)))
+    return max(reached, _least_feasible(shares, n, theta, epsilon, candidates, prefixes))
+
+
+def _least_feasible(shares: np.ndarray, n: int, theta: float, epsilon: float, candidates: str, prefixes: str) -> int:
     for d in range(max(2, math.ceil(shares[0] * n)), n):
         if choices_feasible(shares, n, d, theta, epsilon, candidates=candidates, prefixes=prefixes):
             return d

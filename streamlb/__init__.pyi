@@ -1,8 +1,26 @@
 # The public names of streamlb, one line each: read by type checkers, and by __init__.py, which loads a name on first use.
 from streamlb._version import __version__ as __version__
 
+# groupings of paper 001
+from streamlb.groupings.d_choices import DChoices as DChoices
+from streamlb.groupings.key import KeyGrouping as KeyGrouping
+from streamlb.groupings.partial_key import PartialKeyGrouping as PartialKeyGrouping
+from streamlb.groupings.power_of_two import PowerOfTwoChoices as PowerOfTwoChoices
+from streamlb.groupings.round_robin_head import RoundRobinHead as RoundRobinHead
+from streamlb.groupings.shuffle import ShuffleGrouping as ShuffleGrouping
+from streamlb.groupings.w_choices import WChoices as WChoices
+
 # keys, streams, metrics
 from streamlb.keys import key_array as key_array
+from streamlb.metrics import ReplicationCounter as ReplicationCounter
+from streamlb.metrics import checkpoint_imbalance as checkpoint_imbalance
+from streamlb.metrics import head_tail_load as head_tail_load
+from streamlb.metrics import imbalance as imbalance
+from streamlb.metrics import replication as replication
+
+# simulation
+from streamlb.simulation.cluster import ClusterResult as ClusterResult
+from streamlb.simulation.cluster import simulate_cluster as simulate_cluster
 
 # sketches
 from streamlb.sketches.cost_sketch import CostSketch as CostSketch
@@ -23,15 +41,6 @@ from streamlb.traces import Trace as Trace
 
 # tools
 from streamlb.warm import warmup as warmup
-
-# groupings
-from streamlb.groupings.key import KeyGrouping as KeyGrouping
-from streamlb.groupings.partial_key import PartialKeyGrouping as PartialKeyGrouping
-from streamlb.groupings.power_of_two import PowerOfTwoChoices as PowerOfTwoChoices
-from streamlb.groupings.shuffle import ShuffleGrouping as ShuffleGrouping
-from streamlb.groupings.w_choices import WChoices as WChoices
-from streamlb.groupings.d_choices import DChoices as DChoices
-from streamlb.groupings.round_robin_head import RoundRobinHead as RoundRobinHead
 
 # groupings for unequal workers
 from streamlb.groupings.random_choices import PowerOfRandomChoices as PowerOfRandomChoices

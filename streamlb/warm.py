@@ -78,6 +78,19 @@ def _unequal_workers() -> None:
     KeyFootprint(4, 2).add([1], [1])
 
 
+def _metrics() -> None:
+    from streamlb.metrics import replication
+
+    replication([1, 2], [0, 1])
+
+
+def _cluster() -> None:
+    from streamlb.groupings.key import KeyGrouping
+    from streamlb.simulation.cluster import simulate_cluster
+
+    simulate_cluster([1, 2], KeyGrouping(2), in_flight=1)
+
+
 # What is compiled, by name, in this order; each call is quick once its kernels are cached.
 STEPS: list[tuple[str, Callable[[], None]]] = [
     ("keys", _keys),
@@ -85,6 +98,8 @@ STEPS: list[tuple[str, Callable[[], None]]] = [
     ("sketches", _sketches),
     ("groupings", _groupings),
     ("unequal workers", _unequal_workers),
+    ("metrics", _metrics),
+    ("cluster", _cluster),
 ]
 
 

@@ -3,9 +3,13 @@
 One module a room; this one gathers them.
 """
 
-# hashing, keys, rng, streams, count_min, cost_sketch, space_saving
+# cluster
+from naive_cluster import *  # noqa: F403
+
 # unequal workers: random_choices, bounded_hash, pairing, capacity
 from naive_consistent import *  # noqa: F403
+
+# hashing, keys, rng, streams, count_min, cost_sketch, space_saving
 from naive_core import *  # noqa: F403
 
 # key, shuffle, partial_key, power_of_two, head, choices, w_choices, d_choices, round_robin_head

@@ -74,9 +74,17 @@ class NaiveTwoRandom(_Naive):
 
 
 def naive_fewest_choices(shares, n, epsilon, distinct):
-    """The least d in [2, n) for which every prefix fits, or n; shares in descending order."""
+    """d for shares in descending order; distinct workers are no fewer than those which the hashes reach on average."""
     if not shares:
         return min(2, n)
+    d = _least_that_fits(shares, n, epsilon, False)
+    if distinct and d < n:
+        return max(math.ceil(n - n * ((n - 1) / n) ** d), _least_that_fits(shares, n, epsilon, True))
+    return d
+
+
+def _least_that_fits(shares, n, epsilon, distinct):
+    """The least d in [2, n) for which every prefix fits, or n."""
     tail = max(0.0, 1.0 - sum(shares))
 
     def fits(d, h):
@@ -110,12 +118,15 @@ class NaiveChoices(_Naive):
         guard=True,
         distinct=True,
         rotate=True,
+        choices=None,
     ):
         super().__init__(workers, sources, seed)
         self.head, self.epsilon, self.guard, self.distinct, self.rotate = head, epsilon, guard, distinct, rotate
         self.theta = 0.2 / workers if theta is None else theta
         self.capacity = max(1000, 2 * math.ceil(1 / self.theta)) if capacity is None else capacity
-        self.views = [_Source(_start(seed, s, workers) if rotate else 0, min(2, workers)) for s in range(sources)]
+        self.choices = choices
+        starts = [_start(seed, s, workers) if rotate else 0 for s in range(sources)]
+        self.views = [_Source(start, min(choices or 2, workers)) for start in starts]
 
     def workers_of(self, key, d):
         if not self.distinct:
@@ -145,7 +156,8 @@ class NaiveChoices(_Naive):
     def solve(self, view):
         view.hot = [key for key in view.hot if self.is_hot(view, key)]
         shares = sorted((view.counts[key][0] / view.total for key in view.hot), reverse=True)
-        d = naive_fewest_choices(shares, self.n, self.epsilon, self.distinct)
+        solved = naive_fewest_choices(shares, self.n, self.epsilon, self.distinct)
+        d = min(self.choices, self.n) if self.choices else solved
         if d != view.d:
             view.d = d
             view.history.append((view.total, d))

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 import streamlb
 from streamlb import DChoices, Zipf
-from streamlb.groupings import choices, d_choices
+from streamlb.groupings import choices as solver
+from streamlb.groupings import d_choices
 
 PLAIN = {
     "KeyGrouping": naive.NaiveKey,
@@ -41,19 +42,19 @@ def head_cases(draw):
         "distinct": draw(st.booleans()),
         "rotate": draw(st.booleans()),
         "epsilon": draw(st.sampled_from([1e-4, 1e-2])),
+        "choices": draw(st.sampled_from([None, None, 2, 3, 50])),
     }
 
 
 def build(name, case):
     """The twin and the grouping of one case."""
     options = dict(case)
-    epsilon = options.pop("epsilon")
-    ref = naive.NaiveChoices(HEAD[name], **options, epsilon=epsilon)
+    own = {"epsilon": options.pop("epsilon"), "choices": options.pop("choices")}
+    own = own if name == "DChoices" else {}
+    ref = naive.NaiveChoices(HEAD[name], **options, **own)
     options["candidates"] = "distinct" if options.pop("distinct") else "independent"
     options["ties"] = "rotate" if options.pop("rotate") else "first"
-    if name == "DChoices":
-        options["epsilon"] = epsilon
-    return ref, getattr(streamlb, name)(**options)
+    return ref, getattr(streamlb, name)(**options, **own)
 
 
 def changing_stream(seed, size, keys=40):
@@ -209,6 +210,12 @@ def test_bad_options(name, options, message):
         getattr(streamlb, name)(5, **options)
 
 
+@pytest.mark.parametrize("choices", [1, 0, 2.5])
+def test_bad_choices(choices):
+    with pytest.raises((ValueError, TypeError), match="choices must be"):
+        DChoices(5, choices=choices)
+
+
 @pytest.mark.parametrize("epsilon", [0, -1e-4, float("inf")])
 def test_bad_epsilon(epsilon):
     with pytest.raises(ValueError, match="epsilon must be finite and more than 0"):
@@ -263,7 +270,7 @@ def test_bad_states(name):
 def test_fewest_choices_matches_naive(raw, head, n, epsilon, distinct):
     shares = np.sort(np.array(raw) / sum(raw) * head)[::-1].copy()
     ref = naive.naive_fewest_choices(shares.tolist(), n, epsilon, distinct)
-    assert choices.fewest_choices(shares, n, epsilon, distinct) == ref
+    assert solver.fewest_choices(shares, n, epsilon, distinct) == ref
 
 
 def test_no_key_loses_its_first_two_workers_when_it_turns_hot():

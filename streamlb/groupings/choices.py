@@ -2,6 +2,10 @@
 
 A head of shares p_1 >= p_2 >= ... is given d workers a key. For every prefix of h keys, what these keys and the keys whose
 workers all lie among theirs must send has to fit on the expected number b_h of workers that the prefix has.
+
+With d distinct workers a key the condition alone leaves no margin: where p_1 n is just below a whole number it is content with
+that number, and the hottest key's workers are full. So distinct workers are also no fewer than those that the d hashes of the
+printed condition reach on average, which is the memory that the printed algorithm takes.
 """
 
 from __future__ import annotations
@@ -37,13 +41,11 @@ def _fits(h, prefix, d, head, tail, n, epsilon, distinct):
 
 
 @njit(cache=True, nogil=True)
-def fewest_choices(shares, workers, epsilon, distinct):
-    """Return the least d for a head of shares in descending order; `workers` means all of them.
+def _least_that_fits(shares, workers, epsilon, distinct):
+    """Return the least d that meets the condition for every prefix, or `workers`.
 
     The first and the last prefix are tried before the others: they are the ones that fail, so a d is mostly refused at once.
     """
-    if shares.size == 0:
-        return min(2, workers)
     n = float(workers)
     head = 0.0
     for share in shares:
@@ -65,3 +67,16 @@ def fewest_choices(shares, workers, epsilon, distinct):
             return d
         d += 1
     return workers
+
+
+@njit(cache=True, nogil=True)
+def fewest_choices(shares, workers, epsilon, distinct):
+    """Return d for a head of shares in descending order; `workers` means all of them."""
+    if shares.size == 0:
+        return min(2, workers)
+    d = _least_that_fits(shares, workers, epsilon, False)
+    if not distinct or d >= workers:
+        return d
+    n = float(workers)
+    reached = np.int64(math.ceil(n * (1.0 - ((n - 1.0) / n) ** float(d))))
+    return max(reached, _least_that_fits(shares, workers, epsilon, True))

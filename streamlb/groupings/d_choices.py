@@ -14,7 +14,7 @@ import numpy as np
 
 from streamlb import _check
 from streamlb._jit import njit
-from streamlb.groupings.base import SEED, Grouping, source_of, weight_of
+from streamlb.groupings.base import MAX_WORKERS, SEED, Grouping, source_of, weight_of
 from streamlb.groupings.choices import fewest_choices
 from streamlb.groupings.head import (
     CAPACITY,
@@ -23,6 +23,7 @@ from streamlb.groupings.head import (
     DISTINCT,
     EPSILON,
     FILLED,
+    FIXED,
     HOT,
     PENDING,
     ROTATE,
@@ -94,7 +95,10 @@ def _solve(workers, meta, own, row):
     own[HOT] = hot
     for i in range(hot):
         shares[i] = counts[0, order[i]] / own[TOTAL]
-    choices = fewest_choices(shares[:hot], workers, meta.view(np.float64)[EPSILON], meta[DISTINCT] != 0)
+    if meta[FIXED] > 0:
+        choices = min(meta[FIXED], workers)
+    else:
+        choices = fewest_choices(shares[:hot], workers, meta.view(np.float64)[EPSILON], meta[DISTINCT] != 0)
     if choices != own[CHOICES]:
         _note(choices, own, history)
         own[CHOICES] = choices
@@ -306,6 +310,8 @@ class DChoices(HeadGrouping):
         Whether a key's workers are all different, or hashed one by one as in the paper, so that some coincide.
     ties : {"rotate", "first"}
         Which of equally loaded workers a hot key takes: the next in its source's turn, or the first.
+    choices : int, optional
+        A fixed d, 2 or more, instead of solving for it; `workers` or more means all workers.
     seed : int, numpy.random.SeedSequence or None, default 0
         Of the hash functions and of the sources' turns.
 
@@ -321,8 +327,8 @@ class DChoices(HeadGrouping):
     0
     """
 
-    __slots__ = ("epsilon",)
-    _options = ("epsilon", "theta", "capacity", "guard", "candidates", "ties")
+    __slots__ = ("choices", "epsilon")
+    _options = ("epsilon", "theta", "capacity", "guard", "candidates", "ties", "choices")
     _arrays = ("load", "meta", "sketch", "pool")
     _route = staticmethod(_route)
     _route_many = staticmethod(_route_many)
@@ -338,9 +344,11 @@ class DChoices(HeadGrouping):
         guard: bool = True,
         candidates: str = "distinct",
         ties: str = "rotate",
+        choices: int | None = None,
         seed: Any = 0,
     ):
         self.epsilon = _check.real("epsilon", epsilon, 0, low_open=True)
+        self.choices = None if choices is None else _check.integer("choices", choices, 2, MAX_WORKERS)
         super().__init__(
             workers,
             sources,
@@ -356,13 +364,15 @@ class DChoices(HeadGrouping):
         return self.epsilon
 
     def _first_choices(self) -> int:
-        return min(2, self.workers)
+        return min(self.choices or 2, self.workers)
 
     def _row_size(self) -> int:
         return super()._row_size() + (RECORD + 2) * self.capacity + 2 * HISTORY + self.workers
 
     def _fresh(self) -> tuple[np.ndarray, ...]:
-        return *super()._fresh(), np.zeros((self.sources, _POOL), np.int32)
+        load, meta, sketch = super()._fresh()
+        meta[FIXED] = self.choices or 0
+        return load, meta, sketch, np.zeros((self.sources, _POOL), np.int32)
 
     def route(self, key: Any, source: int | None = None, weight: int = 1) -> int:
         """Return the worker of one message; see `Grouping.route`."""

@@ -20,9 +20,9 @@ from streamlb.groupings.base import MAX_WORKERS, SEED, Grouping, send_to_lesser
 from streamlb.hashing import GOLDEN, candidate, derive, fast_range, mix
 from streamlb.sketches.space_saving import CURSOR, LEVEL, TOTAL, USED, table_size
 
-# meta: what all messages share, after MESSAGES and SEED; theta, epsilon and floor are the bits of floats.
-THETA, EPSILON, FLOOR, DISTINCT, ROTATE, CAPACITY, TABLE = range(2, 9)
-OWN = 9
+# meta: what all messages share, after MESSAGES and SEED; theta, epsilon and floor are the bits of floats. FIXED: a given d.
+THETA, EPSILON, FLOOR, DISTINCT, ROTATE, CAPACITY, TABLE, FIXED = range(2, 10)
+OWN = 10
 # Registers of a source, after its sketch's USED, LEVEL, CURSOR and TOTAL. LEAST, NEXT, LEFT: see least_of.
 # START: where a source's turn begins. CHOICES is d; the rest belongs to D-Choices: the total at which d is next SOLVEd, how many
 # keys are HOT, how often d has CHANGED, how far the pool is FILLED, the last STAMP, a counter whose message is PENDING.
