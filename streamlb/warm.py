@@ -91,6 +91,15 @@ def _cluster() -> None:
     simulate_cluster([1, 2], KeyGrouping(2), in_flight=1)
 
 
+def _placement() -> None:
+    from streamlb.placement.pipeline import pipeline_schedule
+    from streamlb.placement.topology import Topology
+    from streamlb.simulation.pipeline import simulate_pipeline
+
+    schedule = pipeline_schedule(Topology({"a": 1, "b": 1}, [("a", "b")]), 2, "optimised")
+    simulate_pipeline(schedule, slots=2)
+
+
 # What is compiled, by name, in this order; each call is quick once its kernels are cached.
 STEPS: list[tuple[str, Callable[[], None]]] = [
     ("keys", _keys),
@@ -100,6 +109,7 @@ STEPS: list[tuple[str, Callable[[], None]]] = [
     ("unequal workers", _unequal_workers),
     ("metrics", _metrics),
     ("cluster", _cluster),
+    ("placement", _placement),
 ]
 
 

@@ -14,3 +14,6 @@ from naive_core import *  # noqa: F403
 
 # key, shuffle, partial_key, power_of_two, head, choices, w_choices, d_choices, round_robin_head
 from naive_groupings import *  # noqa: F403
+
+# placement, simulation/pipeline
+from naive_placement import *  # noqa: F403
