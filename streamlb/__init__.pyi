@@ -51,3 +51,19 @@ from streamlb.traces import Trace as Trace
 
 # tools
 from streamlb.warm import warmup as warmup
+
+# groupings for unequal workers
+from streamlb.groupings.random_choices import PowerOfRandomChoices as PowerOfRandomChoices
+from streamlb.groupings.bounded_hash import BoundedLoadHashing as BoundedLoadHashing
+from streamlb.groupings.consistent import ConsistentGrouping as ConsistentGrouping
+
+# simulation of unequal workers
+from streamlb.simulation.capacity import CapacityResult as CapacityResult
+from streamlb.simulation.capacity import diurnal as diurnal
+from streamlb.simulation.capacity import fast_and_slow as fast_and_slow
+from streamlb.simulation.capacity import simulate_capacity as simulate_capacity
+
+# memory and aggregation of split keys
+from streamlb.aggregation import PartialCounts as PartialCounts
+from streamlb.footprint import KeyFootprint as KeyFootprint
+from streamlb.footprint import movement as movement

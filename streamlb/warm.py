@@ -60,6 +60,24 @@ def _groupings() -> None:
         one.route_many([1, 2])
 
 
+def _unequal_workers() -> None:
+    from streamlb.footprint import KeyFootprint
+    from streamlb.groupings.bounded_hash import BoundedLoadHashing
+    from streamlb.groupings.consistent import ConsistentGrouping
+    from streamlb.groupings.random_choices import PowerOfRandomChoices
+    from streamlb.simulation.capacity import simulate_capacity
+
+    consistent = ConsistentGrouping(4)
+    for grouping in (PowerOfRandomChoices(4), BoundedLoadHashing(4), consistent):
+        grouping.route(1)
+        grouping.route_many([1, 2])
+    consistent.signal(0, "busy")
+    consistent.principal([1])
+    consistent.remove_worker(consistent.add_worker())
+    simulate_capacity([1, 2], ConsistentGrouping(2), [1, 1], slots=2)
+    KeyFootprint(4, 2).add([1], [1])
+
+
 def _metrics() -> None:
     from streamlb.metrics import replication
 
@@ -88,6 +106,7 @@ STEPS: list[tuple[str, Callable[[], None]]] = [
     ("streams", _streams),
     ("sketches", _sketches),
     ("groupings", _groupings),
+    ("unequal workers", _unequal_workers),
     ("metrics", _metrics),
     ("cluster", _cluster),
     ("placement", _placement),

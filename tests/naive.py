@@ -6,6 +6,9 @@ One module a room; this one gathers them.
 # cluster
 from naive_cluster import *  # noqa: F403
 
+# unequal workers: random_choices, bounded_hash, pairing, capacity
+from naive_consistent import *  # noqa: F403
+
 # hashing, keys, rng, streams, count_min, cost_sketch, space_saving
 from naive_core import *  # noqa: F403
 
