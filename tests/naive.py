@@ -2,3 +2,4 @@
 
 One module a room; this one gathers them.
 """
+from naive_scheduling import *  # noqa: F403  (naive_scheduling.py: learner, greedy, POSG)
