@@ -23,3 +23,6 @@ from streamlb.sketches.space_saving import SpaceSaving as SpaceSaving
 
 # tools
 from streamlb.warm import warmup as warmup
+
+# scheduling
+from streamlb.scheduling.greedy import greedy_schedule as greedy_schedule

@@ -64,3 +64,25 @@ class Learner:
         pair = dict(self.F), dict(self.W)
         self.restart()
         return pair
+
+
+def greedy_schedule(costs, machines):
+    load = [0] * machines
+    assignment = []
+    for cost in costs:
+        machine = load.index(min(load))
+        load[machine] += cost
+        assignment.append(machine)
+    return assignment, max(load)
+
+
+def optimal_makespan(costs, machines):
+    """The best of all machines ** tasks schedules."""
+    best = sum(costs)
+    for code in range(machines ** len(costs)):
+        load = [0] * machines
+        for cost in costs:
+            load[code % machines] += cost
+            code //= machines
+        best = min(best, max(load))
+    return best
