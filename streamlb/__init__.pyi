@@ -29,3 +29,5 @@ from streamlb.scheduling.greedy import greedy_schedule as greedy_schedule
 from streamlb.scheduling.posg import POSG as POSG
 from streamlb.scheduling.split import POSGInstance as POSGInstance
 from streamlb.scheduling.split import POSGScheduler as POSGScheduler
+from streamlb.simulation.operator import OperatorResult as OperatorResult
+from streamlb.simulation.operator import simulate_operator as simulate_operator

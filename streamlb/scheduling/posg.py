@@ -65,10 +65,8 @@ from streamlb.scheduling.protocol import (
 
 @njit(cache=True, nogil=True)
 def _submit_one(key, now, family, F, W, clocks, marks, regs, at):
-    """Return the instance of a tuple, -1 when there is none."""
+    """Return the instance of a tuple."""
     i = choose_instance(now, clocks, marks, regs)
-    if i < 0:
-        return i
     if regs[PHASE] != ROUND_ROBIN:
         find_columns(key, family, F.shape[2], at)
         charge(at, i, now, F, W, clocks, regs)
@@ -269,16 +267,11 @@ class POSG:
         now : float, optional
             The present time; only ``idle="clamp"`` looks at it.
         """
-        i = _submit_live(key_int(key), self._time(now), self._family, self._ints, self._floats)
-        if i < 0:
-            raise RuntimeError("every instance has left: join one before submitting")
-        return i
+        return _submit_live(key_int(key), self._time(now), self._family, self._ints, self._floats)
 
     def submit_many(self, keys: Any, now: Any = None) -> np.ndarray:
         """Return the instances of many tuples, int32[m]: what looping `submit` gives."""
         keys = key_array(keys)
-        if not self._scheduler[3][ACTIVE].any():
-            raise RuntimeError("every instance has left: join one before submitting")
         out = np.empty(keys.size, np.int32)
         _submit_many(keys, self._time(now), self._family, self._ints, self._floats, out)
         return out
@@ -325,8 +318,10 @@ class POSG:
         return self.instances - 1
 
     def leave(self, instance: Any) -> None:
-        """Send an instance no more tuples; what it still completes is ignored."""
-        remove_instance(self._instance(instance), *self._scheduler[2:])
+        """Send an instance no more tuples; what it still completes is ignored. The last one cannot leave."""
+        instance = self._instance(instance)
+        check_not_last(instance, self._scheduler[3])
+        remove_instance(instance, *self._scheduler[2:])
 
     def restart(self, instance: Any) -> None:
         """Let an instance start over with nothing learnt: after a crash, or after `leave`."""
@@ -364,7 +359,7 @@ class POSG:
     @property
     def messages(self) -> dict[str, int]:
         """Messages exchanged: matrices, replies, requests (carried by tuples), their bytes; synchronisations, time-outs, ignored."""
-        return _count_messages(self._scheduler[4], self._rules)
+        return count_messages(self._scheduler[4], self._rules)
 
     def estimate(self, instance: Any, key: Any) -> float:
         """Return what the scheduler expects a key to cost on an instance."""
@@ -403,6 +398,12 @@ class POSG:
         return f"<POSG {self.instances} instances, {self.phase}, epoch {self.epoch}, {self._ints[SUBMITTED]} tuples>"
 
 
+def check_not_last(instance: int, marks: np.ndarray) -> None:
+    """Refuse to let the only instance go."""
+    if marks[ACTIVE, instance] and marks[ACTIVE].sum() == 1:
+        raise ValueError(f"instance must not be the last one that takes part, got {instance}")
+
+
 def _grown(array: np.ndarray, axis: int, fill: float = 0) -> np.ndarray:
     """Return a C-contiguous copy with one more entry along an axis."""
     shape = list(array.shape)
@@ -410,7 +411,8 @@ def _grown(array: np.ndarray, axis: int, fill: float = 0) -> np.ndarray:
     return np.ascontiguousarray(np.concatenate([array, np.full(shape, fill, array.dtype)], axis))
 
 
-def _count_messages(regs: np.ndarray, rules: Rules) -> dict[str, int]:
+def count_messages(regs: np.ndarray, rules: Rules) -> dict[str, int]:
+    """Return the counters of a scheduler, with the bytes that its messages take."""
     matrices, replies, requests = (int(regs[at]) for at in (MATRICES, REPLIES, REQUESTS))
     size = messages.size_of
     return {

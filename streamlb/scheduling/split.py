@@ -18,7 +18,7 @@ from streamlb.hashing import sketch_family
 from streamlb.keys import key_int
 from streamlb.scheduling.learner import CostLearner
 from streamlb.scheduling.messages import Hello, Matrices, MessageError, Reply, Report, Request, decode, encode
-from streamlb.scheduling.posg import _count_messages, _grown, _submit_one
+from streamlb.scheduling.posg import _grown, _submit_one, check_not_last, count_messages
 from streamlb.scheduling.protocol import (
     ACTIVE,
     ASSIGNED,
@@ -37,7 +37,6 @@ from streamlb.scheduling.protocol import (
     enter_instance,
     remove_instance,
 )
-
 
 _GAP = 64  # how far beyond the known instances a new one may be numbered: a stray number must not allocate much
 
@@ -101,8 +100,6 @@ class POSGScheduler:
             The present time, on the clock that the instances use; only ``idle="clamp"`` looks at it.
         """
         i = _submit_one(key_int(key), _time(now), self._family, *self._scheduler, self._at)
-        if i < 0:
-            raise RuntimeError("every instance has left: one must join before tuples are submitted")
         clocks, regs = self._scheduler[2], self._scheduler[4]
         if regs[CARRIES] == 0:
             return i, None
@@ -171,8 +168,9 @@ class POSGScheduler:
         return True
 
     def leave(self, instance: Any) -> None:
-        """Send an instance no more tuples. A message of a later life brings it back."""
+        """Send an instance no more tuples; a message of a later life brings it back. The last one cannot leave."""
         instance = _check.integer("instance", instance, 0, self.instances - 1)
+        check_not_last(instance, self._scheduler[3])
         remove_instance(instance, *self._scheduler[2:])
 
     @property
@@ -203,7 +201,7 @@ class POSGScheduler:
     @property
     def messages(self) -> dict[str, int]:
         """Messages taken and sent, see `POSG.messages`."""
-        return _count_messages(self._scheduler[4], self._rules)
+        return count_messages(self._scheduler[4], self._rules)
 
     def __repr__(self) -> str:
         tuples = self._scheduler[4][SUBMITTED]
