@@ -12,7 +12,6 @@ from streamlb.streams import Drifting as Drifting
 from streamlb.streams import Phase as Phase
 from streamlb.streams import Phased as Phased
 from streamlb.streams import Stream as Stream
-from streamlb.streams import Trace as Trace
 from streamlb.streams import Uniform as Uniform
 from streamlb.streams import Zipf as Zipf
 from streamlb.streams import cashtags as cashtags
@@ -20,6 +19,7 @@ from streamlb.streams import execution_times as execution_times
 from streamlb.streams import tweets as tweets
 from streamlb.streams import twitter as twitter
 from streamlb.streams import wikipedia as wikipedia
+from streamlb.traces import Trace as Trace
 
 # tools
 from streamlb.warm import warmup as warmup
