@@ -126,10 +126,23 @@ class Scheduler:
             self.synchronise()
 
 
+def differs(pair, last, tolerance):
+    """Whether W/F moved since the last pair: cells by more than 3 tolerance together, or all of them by more than tolerance."""
+    if last is None:
+        return True
+    expected = {cell: last[1][cell] / last[0][cell] * count for cell, count in pair[0].items() if cell in last[0]}
+    total = sum(expected.values())
+    moved = sum(abs(value - pair[1][cell]) for cell, value in expected.items())
+    drift = abs(sum(pair[1][cell] for cell in expected) - total)
+    return total == 0 or moved > 3 * tolerance * total or drift > tolerance * total
+
+
 def simulate_posg(
     keys, costs, arrivals, k, window, tolerance, rows, columns, seed, stability, speeds, delay, control, busy, **rules
 ):
     """Event by event: tuples reach their instance, wait, are executed; messages travel. Returns (stays, chosen, scheduler)."""
+    on_change = rules.pop("on_change", False)
+    last = [None] * k
     scheduler = Scheduler(k, rows, columns, seed, **rules)
     learners = [Learner(window, tolerance, rows, columns, seed, stability) for _ in range(k)]
     worked = [0.0] * k
@@ -166,7 +179,8 @@ def simulate_posg(
                 reply = (i, request[0], worked[i] if busy else now, request[1], request[2])
                 heapq.heappush(events, (now + control, 1, 2 * t, "reply", reply))
             pair = learners[i].learn(keys[t], cost)
-            if pair is not None:
+            if pair is not None and (not on_change or differs(pair, last[i], tolerance)):
+                last[i] = pair
                 heapq.heappush(events, (now + control, 1, 2 * t + 1, "matrices", (i, pair)))
             if queues[i]:
                 start(i, now)
@@ -196,8 +210,8 @@ def simulate_simple(policy, costs, arrivals, k, speeds, delay, every=1, control=
                 if due <= now:
                     known[j] = note
             reports = [report for report in reports if report[0] > now]
-            level = [max(clock + (sent[j] - covered) * mean, now) for j, (clock, covered, mean) in enumerate(known)]
-            i = level.index(min(level))
+            level = [clock + (sent[j] - covered) * mean for j, (clock, covered, mean) in enumerate(known)]
+            i = level.index(min(level)) if all(covered for _, covered, _ in known) else sent.index(min(sent))
         paid = cost * speeds(t)[i]
         load[i] += paid
         free[i] = max(free[i], now + delay) + paid

@@ -26,6 +26,7 @@ RULES = st.fixed_dictionaries(
         "synchronise": st.sampled_from(["barrier", "staggered"]),
         "resync": st.sampled_from([False, 7, 40]),
         "timeout": st.sampled_from([5, 1000]),
+        "resend": st.sampled_from(["always", "changed"]),
     }
 ).filter(
     lambda r: not (r["clock"] == "busy" and r["idle"] == "clamp") and (r["resync"] or r["synchronise"] == "barrier")
@@ -54,7 +55,7 @@ def test_posg_matches_naive(seed, k, window, tolerance, over, delay, control, he
         lambda t: multipliers[t >= 250].tolist(), delay, control, rules["clock"] == "busy",
         resync=int(rules["resync"]), timeout=rules["timeout"], clamp=rules["idle"] == "clamp",
         least_recent=rules["ties"] == "least_recent", zero=rules["unseen"] == "zero",
-        staggered=rules["synchronise"] == "staggered",
+        staggered=rules["synchronise"] == "staggered", on_change=rules["resend"] == "changed",
     )  # fmt: skip
     comp = simulate_operator(
         keys, costs, k, "posg", over, seed, keep=True, speeds=multipliers[0], changes=[(250, multipliers[1])],

@@ -125,6 +125,28 @@ def learn_execution(at, cost, i, F, W, snapshot, counts, values, window, toleran
     return end_of_window(i, F, W, snapshot, counts, values, tolerance, printed)
 
 
+@njit(cache=True, nogil=True)
+def worth_sending(i, F, W, sent, tolerance):
+    """Whether the pair of instance i differs from the one it sent last, whose W/F are in `sent`; then note it as sent.
+
+    It differs when a cell that both know moved by more than 3 tolerance (relative, on average) or the mean over all
+    of them by more than tolerance: cells are noisy, their mean is not. Before the first pair everything in `sent` is
+    -1.
+    """
+    moved, old_sum, new_sum = 0.0, 0.0, 0.0
+    for row in range(F.shape[1]):
+        for column in range(F.shape[2]):
+            count, old = F[i, row, column], sent[i, row, column]
+            if count > 0 and old != _EMPTY:
+                moved += abs(old * count - W[i, row, column])
+                old_sum += old * count
+                new_sum += W[i, row, column]
+    if old_sum > 0.0 and moved <= 3.0 * tolerance * old_sum and abs(new_sum - old_sum) <= tolerance * old_sum:
+        return False
+    take_snapshot(i, F, W, sent)
+    return True
+
+
 # Loops, not slices: a slice counts references and can raise, which slows every kernel that it is inlined into.
 @njit(cache=True, nogil=True)
 def clear_pair(i, F, W):

@@ -7,7 +7,7 @@ next epoch. With `STAGGERED` only the first synchronisation is such a barrier: t
 `RESYNC` tuples and its reply applied at once.
 
 State: F int64 and W float64[instances, rows, columns], the matrices received; clocks float64[7, instances], marks
-int64[10, instances] and regs int64[28], whose rows and registers are named below.
+int64[10, instances] and regs int64[29], whose rows and registers are named below.
 """
 
 from __future__ import annotations
@@ -37,14 +37,15 @@ PHASE, EPOCH, TURN, WAITING, SINCE, SUBMITTED, CARRIES = 0, 1, 2, 3, 4, 5, 6
 MATRICES, REPLIES, REQUESTS, SYNCS, TIMEOUTS, IGNORED, FIRST_RUN = 7, 8, 9, 10, 11, 12, 13
 LAST, EVENT = 14, 15
 TIES, CLAMP, RESYNC, TIMEOUT, UNSEEN_ZERO, STAGGERED, BUSY_CLOCK, PRINTED, WINDOW = 16, 17, 18, 19, 20, 21, 22, 23, 24
-INSTANCES, COLUMNS, LIMIT = 25, 26, 27
-REGISTERS = 28
+INSTANCES, COLUMNS, LIMIT, ON_CHANGE = 25, 26, 27, 28
+REGISTERS = 29
 _NEVER = np.iinfo(np.int64).max
 
 TIE_RULES = ("first", "least_recent")
 IDLE_RULES = ("ignore", "clamp")
 UNSEEN_RULES = ("mean", "zero")
 SYNC_RULES = ("barrier", "staggered")
+SEND_RULES = ("always", "changed")
 CLOCK_RULES = ("wall", "busy")
 
 
@@ -310,7 +311,7 @@ class Rules:
     """The checked parameters of POSG, shared by the live classes and the simulator; see `streamlb.POSG` for their meaning."""
 
     __slots__ = (
-        "busy", "columns", "idle", "instances", "printed", "resync", "rows", "seed", "synchronise", "ties", "timeout",
+        "busy", "columns", "idle", "instances", "printed", "resend", "resync", "rows", "seed", "synchronise", "ties", "timeout",
         "tolerance", "unseen", "window",
     )  # fmt: skip
 
@@ -333,6 +334,7 @@ class Rules:
         synchronise: str = "barrier",
         resync: Any = True,
         timeout: Any = None,
+        resend: str = "always",
     ):
         self.instances = _check.integer("instances", instances, 1, 2**31 - 1)
         self.window = _check.integer("window", window, 1)
@@ -349,6 +351,7 @@ class Rules:
         self.ties = _check.choice("ties", ties, TIE_RULES)
         self.unseen = _check.choice("unseen", unseen, UNSEEN_RULES)
         self.synchronise = _check.choice("synchronise", synchronise, SYNC_RULES)
+        self.resend = _check.choice("resend", resend, SEND_RULES)
         cycle = self.window * self.instances
         self.resync = self._period("resync", resync, cycle)
         if synchronise == "staggered" and self.resync == 0:
@@ -377,6 +380,7 @@ class Rules:
         regs[WINDOW] = self.window
         regs[INSTANCES] = self.instances
         regs[COLUMNS] = self.columns
+        regs[ON_CHANGE] = self.resend == "changed"
         return regs
 
     def scheduler(self) -> dict[str, np.ndarray]:
@@ -394,7 +398,7 @@ class Rules:
         }
 
     def learners(self) -> dict[str, np.ndarray]:
-        """Return fresh learners' arrays by name: F, W, snapshot, counts, values, a stack of all instances."""
+        """Return fresh learners' arrays by name, a stack of all instances: F, W, snapshot, counts, values, sent."""
         shape = (self.instances, self.rows, self.columns)
         return {
             "F": np.zeros(shape, np.int64),
@@ -402,4 +406,5 @@ class Rules:
             "snapshot": np.full(shape, -1.0),
             "counts": np.zeros((self.instances, 4), np.int64),
             "values": np.zeros((self.instances, 2)),
+            "sent": np.full(shape, -1.0),
         }

@@ -28,6 +28,8 @@ from streamlb.scheduling.learner import (
     find_columns,
     learn_execution,
     start_anew,
+    take_snapshot,
+    worth_sending,
 )
 from streamlb.scheduling.posg import count_messages
 from streamlb.scheduling.protocol import (
@@ -40,6 +42,7 @@ from streamlb.scheduling.protocol import (
     FIRST_RUN,
     LAST,
     MATRICES,
+    ON_CHANGE,
     PHASE,
     PHASES,
     PRINTED,
@@ -107,16 +110,19 @@ def _run_full_knowledge(arrivals, costs, speeds, delay, backlog, free, load, out
 def _run_feedback(arrivals, costs, speeds, delay, control, every, first, free, known, done, queue, out, chosen):
     """Send each tuple to the least clock known, where instances report theirs every `every` completions.
 
-    known float64[4, k]: last reported clock, tuples it covers, mean cost, tuples sent; done float64[2, k]: tuples
-    executed, busy time; queue float64[k, capacity, 4]: reports on their way (due, clock, tuples covered, busy), first
-    int64[2, k]: the oldest and their number. Returns the tuples handled: fewer than all when a queue is full.
+    Round robin until each has reported; then the clock last reported plus the mean cost for every tuple it does not
+    cover. known float64[4, k]: last reported clock, tuples it covers, mean cost, tuples sent; done float64[2, k]:
+    tuples executed, busy time; queue float64[k, capacity, 4]: reports on their way (due, clock, tuples covered,
+    busy), first int64[2, k]: the oldest and their number. Returns the tuples handled: fewer than all when a queue is
+    full.
     """
     k = free.size
     capacity = queue.shape[1]
     for t in range(costs.size):
         now = arrivals[t]
-        best = 0
+        best, fewest = 0, 0
         least = np.inf
+        silent = 0
         for i in range(k):
             while first[1, i] > 0 and queue[i, first[0, i], 0] <= now:
                 at = first[0, i]
@@ -125,10 +131,15 @@ def _run_feedback(arrivals, costs, speeds, delay, control, every, first, free, k
                 known[2, i] = queue[i, at, 3] / queue[i, at, 2]
                 first[0, i] = (first[0, i] + 1) % capacity
                 first[1, i] -= 1
-            level = max(known[0, i] + (known[3, i] - known[1, i]) * known[2, i], now)
+            silent += known[1, i] == 0.0
+            if known[3, i] < known[3, fewest]:
+                fewest = i
+            level = known[0, i] + (known[3, i] - known[1, i]) * known[2, i]
             if level < least:
                 least = level
                 best = i
+        if silent > 0:
+            best = fewest
         if first[1, best] == capacity:
             return t
         cost = costs[t] * speeds[best]
@@ -245,12 +256,13 @@ def _note_phase(t, log, regs):
 @njit(cache=True, nogil=True)
 def _run_posg(
     keys, arrivals, costs, speeds, delay, control, tolerance, offset, family, at, free,
-    lF, lW, snapshot, counts, values, F, W, clocks, marks, regs,
+    lF, lW, snapshot, counts, values, sent, F, W, clocks, marks, regs,
     due, notes, tags, boxF, boxW, log, out, chosen,
 ):  # fmt: skip
     """Run the protocol over the tuples. Returns the tuples handled: fewer than all when the box or the log is full.
 
-    log int64[entries, 2]: tuple and phase of each change of the scheduler's phase, entry 0 holding their number and the last phase.
+    log int64[entries, 2]: tuple and phase of each change of the scheduler's phase, entry 0 holding their number and
+    the last phase.
     """
     t = 0
     while t < costs.size:
@@ -277,14 +289,17 @@ def _run_posg(
             notes[slot, 1] = clocks[CLOCK, i]
             notes[slot, 2] = clocks[ASSIGNED, i]
         if regs[EVENT] == 2 and end_of_window(i, lF, lW, snapshot, counts, values, tolerance, regs[PRINTED] == 1):
-            slot = _post(_MATRICES, i, 2 * (offset + t) + 1, free[i] + control, due, tags)
-            copy_pair(i, lF, lW, slot, boxF, boxW)
+            if regs[ON_CHANGE] == 0 or worth_sending(i, lF, lW, sent, tolerance):
+                slot = _post(_MATRICES, i, 2 * (offset + t) + 1, free[i] + control, due, tags)
+                copy_pair(i, lF, lW, slot, boxF, boxW)
             start_anew(i, lF, lW, counts)
     return costs.size
 
 
 @njit(cache=True, nogil=True)
-def _train(keys, costs, speeds, tolerance, family, at, lF, lW, snapshot, counts, values, F, W, clocks, marks, regs):
+def _train(
+    keys, costs, speeds, tolerance, family, at, lF, lW, snapshot, counts, values, sent, F, W, clocks, marks, regs
+):
     """Let the instances learn from the tuples round robin, outside of time, until each has sent its matrices once.
 
     The scheduler gets what was sent or, from an instance that never was stable, what it has in the end; the learners
@@ -299,6 +314,7 @@ def _train(keys, costs, speeds, tolerance, family, at, lF, lW, snapshot, counts,
             continue
         find_columns(np.int64(keys[t]), family, F.shape[2], at)
         if learn_execution(at, costs[t] * speeds[i], i, lF, lW, snapshot, counts, values, window, tolerance, printed):
+            take_snapshot(i, lF, lW, sent)
             accept_matrices(i, i, lF, lW, F, W, clocks, marks, regs)
             start_anew(i, lF, lW, counts)
             missing -= 1
@@ -306,6 +322,7 @@ def _train(keys, costs, speeds, tolerance, family, at, lF, lW, snapshot, counts,
                 break
     for i in range(k):
         if counts[i, 3] == 0:
+            take_snapshot(i, lF, lW, sent)
             accept_matrices(i, i, lF, lW, F, W, clocks, marks, regs)
             start_anew(i, lF, lW, counts)
         values[i, BUSY] = 0.0
@@ -538,7 +555,8 @@ def simulate_operator(
         Keep every tuple's completion time and instance.
     **options
         Of POSG: window, tolerance, epsilon, delta, columns, rounding, stability, clock, idle, ties, unseen,
-        synchronise, resync, timeout.
+        synchronise, resync, timeout,
+        resend.
 
     Returns
     -------
