@@ -355,7 +355,7 @@ CLAIMS = [
         kind="a/b", figure=_figure_messages,
     ),
     _claim(
-        "POSG-T4.2", "Theorem 4.2", "Greedy online scheduling on k identical instances has a makespan of at most 2 − 1/k times the optimum.",
+        "POSG-T4.2", "Theorem 4.2", "On k identical instances greedy online scheduling takes at most 2 − 1/k times the optimum.",
         "bound", "no violation against the exact optimum", MAKESPANS, _judge_makespans, figure=_figure_makespans,
     ),
     _claim(
