@@ -205,7 +205,8 @@ def _judge_few_messages(runs, profile) -> Verdict:
     five = runs[runs["k"] == 5]
     return Verdict.when(
         share["default"] <= 1,
-        f"{five['default_messages'].mean():.0f} messages at k = 5 for {five['length'].iloc[0]:,} tuples; at most {share['default']:.0%} of the bound",
+        f"{five['default_messages'].mean():.0f} messages at k = 5 for {five['length'].iloc[0]:,} tuples; "
+        f"at most {share['default']:.0%} of the bound",
         f"As printed {five['letter_messages'].mean():.0f} messages and at most {share['letter']:.0%} of the bound. Our reading asks all "
         "instances again every N·k tuples, which the bound of the text does not count: k messages more each time.",
     )
