@@ -4,6 +4,14 @@ from streamlb._version import __version__ as __version__
 # keys, streams, metrics
 from streamlb.keys import key_array as key_array
 
+# scheduling
+from streamlb.scheduling.greedy import greedy_schedule as greedy_schedule
+from streamlb.scheduling.posg import POSG as POSG
+from streamlb.scheduling.split import POSGInstance as POSGInstance
+from streamlb.scheduling.split import POSGScheduler as POSGScheduler
+from streamlb.simulation.operator import OperatorResult as OperatorResult
+from streamlb.simulation.operator import simulate_operator as simulate_operator
+
 # sketches
 from streamlb.sketches.cost_sketch import CostSketch as CostSketch
 from streamlb.sketches.count_min import CountMin as CountMin
@@ -23,11 +31,3 @@ from streamlb.traces import Trace as Trace
 
 # tools
 from streamlb.warm import warmup as warmup
-
-# scheduling
-from streamlb.scheduling.greedy import greedy_schedule as greedy_schedule
-from streamlb.scheduling.posg import POSG as POSG
-from streamlb.scheduling.split import POSGInstance as POSGInstance
-from streamlb.scheduling.split import POSGScheduler as POSGScheduler
-from streamlb.simulation.operator import OperatorResult as OperatorResult
-from streamlb.simulation.operator import simulate_operator as simulate_operator
