@@ -84,8 +84,9 @@ def speed_up(runs: pd.DataFrame, name: str = "default") -> pd.Series:
 
 def mean_and_error(values: pd.Series) -> str:
     """Return ``1.06 ± .01``: the mean and its standard error."""
-    error = float(values.sem()) if len(values) > 1 else 0.0
-    return f"{float(values.mean()):.3f} ± {error:.3f}"
+    numbers = values.to_numpy(dtype=float)
+    error = numbers.std(ddof=1) / len(numbers) ** 0.5 if len(numbers) > 1 else 0.0
+    return f"{numbers.mean():.3f} ± {error:.3f}"
 
 
 def readings_note(runs: pd.DataFrame) -> str:
