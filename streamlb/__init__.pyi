@@ -32,6 +32,14 @@ from streamlb.simulation.cluster import simulate_cluster as simulate_cluster
 from streamlb.simulation.pipeline import PipelineResult as PipelineResult
 from streamlb.simulation.pipeline import simulate_pipeline as simulate_pipeline
 
+# scheduling
+from streamlb.scheduling.greedy import greedy_schedule as greedy_schedule
+from streamlb.scheduling.posg import POSG as POSG
+from streamlb.scheduling.split import POSGInstance as POSGInstance
+from streamlb.scheduling.split import POSGScheduler as POSGScheduler
+from streamlb.simulation.operator import OperatorResult as OperatorResult
+from streamlb.simulation.operator import simulate_operator as simulate_operator
+
 # sketches
 from streamlb.sketches.cost_sketch import CostSketch as CostSketch
 from streamlb.sketches.count_min import CountMin as CountMin

@@ -17,3 +17,7 @@ from naive_groupings import *  # noqa: F403
 
 # placement, simulation/pipeline
 from naive_placement import *  # noqa: F403
+
+# naive_posg.py: POSG and its simulation; naive_scheduling.py: learner, greedy
+from naive_posg import *  # noqa: F403
+from naive_scheduling import *  # noqa: F403
