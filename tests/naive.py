@@ -2,3 +2,5 @@
 
 One module a room; this one gathers them.
 """
+
+from naive_shedding import *  # noqa
