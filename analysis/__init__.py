@@ -4,6 +4,27 @@ Nothing here imports a kernel. Where a statement is exact it is evaluated in exa
 fails the corrected one stands beside it.
 """
 
+from .scheduling import (
+    completion_times,
+    greedy_makespan,
+    greedy_makespan_bound,
+    greedy_ratio,
+    makespan_lower_bound,
+    optimal_makespan,
+    posg_message_bounds,
+    tight_costs,
+)
+
+__all__ = [
+    "completion_times",
+    "greedy_makespan",
+    "greedy_makespan_bound",
+    "greedy_ratio",
+    "makespan_lower_bound",
+    "optimal_makespan",
+    "posg_message_bounds",
+    "tight_costs",
+]
 from .shedding import SheddingInstance as SheddingInstance
 from .shedding import counterexamples as counterexamples
 from .shedding import greedy_gap as greedy_gap

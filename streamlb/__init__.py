@@ -20,7 +20,9 @@ if os.path.isfile(os.path.join(_root, "setup.cfg")) and os.path.isdir(os.path.jo
 def _public_names() -> dict[str, str]:
     """Read `from module import name as name` lines of the stub: name -> module."""
     with open(os.path.join(_here, "__init__.pyi"), encoding="utf-8") as stub:
-        return {name: module for module, name in re.findall(r"^from (\S+) import (\w+) as \2$", stub.read(), re.MULTILINE)}
+        return {
+            name: module for module, name in re.findall(r"^from (\S+) import (\w+) as \2$", stub.read(), re.MULTILINE)
+        }
 
 
 _modules = _public_names()

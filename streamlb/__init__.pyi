@@ -3,6 +3,11 @@ from streamlb._version import __version__ as __version__
 
 # keys, streams, metrics
 from streamlb.keys import key_array as key_array
+
+# sketches
+from streamlb.sketches.cost_sketch import CostSketch as CostSketch
+from streamlb.sketches.count_min import CountMin as CountMin
+from streamlb.sketches.space_saving import SpaceSaving as SpaceSaving
 from streamlb.streams import Drifting as Drifting
 from streamlb.streams import Phase as Phase
 from streamlb.streams import Phased as Phased
@@ -16,10 +21,8 @@ from streamlb.streams import tweets as tweets
 from streamlb.streams import twitter as twitter
 from streamlb.streams import wikipedia as wikipedia
 
-# sketches
-from streamlb.sketches.cost_sketch import CostSketch as CostSketch
-from streamlb.sketches.count_min import CountMin as CountMin
-from streamlb.sketches.space_saving import SpaceSaving as SpaceSaving
-
 # tools
 from streamlb.warm import warmup as warmup
+
+# scheduling
+from streamlb.scheduling.greedy import greedy_schedule as greedy_schedule

@@ -39,7 +39,9 @@ def unpack(data: bytes, kind: str, version: int) -> tuple[dict[str, Any], dict[s
     if len(data) < 12 or data[:4] != _MAGIC:
         raise ValueError("state must be bytes from state(): it does not start with streamlb's mark")
     if zlib.crc32(data[:-4]) != struct.unpack("<I", data[-4:])[0]:
-        raise ValueError("state must be unaltered bytes from state(): its checksum does not match (truncated or changed)")
+        raise ValueError(
+            "state must be unaltered bytes from state(): its checksum does not match (truncated or changed)"
+        )
     (length,) = struct.unpack("<I", data[4:8])
     try:
         header = json.loads(data[8 : 8 + length])
@@ -59,3 +61,11 @@ def unpack(data: bytes, kind: str, version: int) -> tuple[dict[str, Any], dict[s
     if at != len(data) - 4:
         raise ValueError("state must be bytes from state(): its arrays do not fill it")
     return parameters, arrays
+
+
+def fill(target: np.ndarray, arrays: dict[str, np.ndarray], name: str) -> None:
+    """Copy the unpacked array `name` into `target`; a ValueError where it is absent or of another shape or dtype."""
+    source = arrays.get(name)
+    if source is None or source.shape != target.shape or source.dtype != target.dtype:
+        raise ValueError(f"state must hold {name} of shape {target.shape} and dtype {target.dtype}")
+    target[...] = source

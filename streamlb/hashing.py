@@ -71,7 +71,9 @@ def sketch_family(rows: int, seed: int) -> np.ndarray:
     return derive(seed, 3 * rows).reshape(rows, 3)
 
 
-# xxhash64 (Y. Collet's published specification), over the bytes data[start:stop].
+# xxhash64 (Y. Collet's published specification), over the bytes data[start:stop]. These four take
+# bytes objects as well as arrays; they are compiled into the kernels of keys.py, each of which has one
+# signature and is cached, and are not cached themselves.
 _P1 = np.uint64(0x9E3779B185EBCA87)
 _P2 = np.uint64(0xC2B2AE3D27D4EB4F)
 _P3 = np.uint64(0x165667B19E3779F9)
@@ -79,12 +81,12 @@ _P4 = np.uint64(0x85EBCA77C2B2AE63)
 _P5 = np.uint64(0x27D4EB2F165667C5)
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _rotate(x, r):
     return (x << np.uint64(r)) | (x >> np.uint64(64 - r))
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _word32(data, at):
     return (
         np.uint64(data[at])
@@ -94,17 +96,17 @@ def _word32(data, at):
     )
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _word64(data, at):
     return _word32(data, at) | _word32(data, at + 4) << _S32
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _round(lane, word):
     return _rotate(lane + word * _P2, 31) * _P1
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def xxhash64(data, start, stop, seed):
     """Return xxhash64 of data[start:stop] (uint8) under a seed."""
     at, length = start, stop - start

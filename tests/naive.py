@@ -2,5 +2,5 @@
 
 One module a room; this one gathers them.
 """
-
+from naive_scheduling import *  # noqa: F403  (naive_scheduling.py: learner, greedy, POSG)
 from naive_shedding import *  # noqa

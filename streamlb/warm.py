@@ -1,0 +1,77 @@
+"""Compile what a user will need, once: later processes read the kernels from the cache.
+
+`warmup` calls every public kernel on a few messages. It is what a driver does before it starts Spark, so that workers find compiled kernels and
+never compile the same one at the same time.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable
+
+
+def _keys() -> None:
+    from streamlb.keys import key_array, key_int
+
+    key_array(["a", "b"])
+    key_int("a")
+
+
+def _streams() -> None:
+    from streamlb.rng import uniforms
+    from streamlb.streams import Drifting, Uniform, Zipf, execution_times
+
+    Zipf(10, 1.0).draw(8, 1)
+    Drifting(Uniform(10), [4]).draw(8, 1)
+    execution_times(10)
+    uniforms(1, 2)
+
+
+def _sketches() -> None:
+    from streamlb.sketches.cost_sketch import CostSketch
+    from streamlb.sketches.count_min import CountMin
+    from streamlb.sketches.space_saving import SpaceSaving
+
+    counts = CountMin()
+    counts.update([1, 2])
+    counts.estimate([1])
+    costs = CostSketch()
+    costs.update([1, 2], [1.0, 2.0])
+    costs.estimate([1])
+    heavy = SpaceSaving(2)
+    heavy.update([1, 2, 3])
+    heavy.merge(heavy)
+
+
+# What is compiled, by name, in this order; each call is quick once its kernels are cached.
+STEPS: list[tuple[str, Callable[[], None]]] = [
+    ("keys", _keys),
+    ("streams", _streams),
+    ("sketches", _sketches),
+]
+
+
+def warmup(progress: bool = True) -> float:
+    """Compile every kernel that is not in the cache yet.
+
+    Parameters
+    ----------
+    progress : bool
+        Write a line to stderr for what is being compiled.
+
+    Returns
+    -------
+    float
+        The seconds it took: a few tenths from a warm cache.
+    """
+    start = time.perf_counter()
+    for number, (name, step) in enumerate(STEPS, 1):
+        if progress:
+            sys.stderr.write(f"\rstreamlb: preparing kernels {number}/{len(STEPS)}: {name:<20}")
+            sys.stderr.flush()
+        step()
+    seconds = time.perf_counter() - start
+    if progress:
+        sys.stderr.write(f"\rstreamlb: kernels ready in {seconds:.1f} s{'':<30}\n")
+    return seconds
