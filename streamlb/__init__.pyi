@@ -26,3 +26,14 @@ from streamlb.warm import warmup as warmup
 
 # scheduling
 from streamlb.scheduling.greedy import greedy_schedule as greedy_schedule
+
+# shedding
+from streamlb.shedding.baselines import FullKnowledge as FullKnowledge
+from streamlb.shedding.baselines import RandomShedder as RandomShedder
+from streamlb.shedding.baselines import StrawMan as StrawMan
+from streamlb.shedding.load_aware import LoadAwareShedder as LoadAwareShedder
+from streamlb.shedding.remote import RemoteOperator as RemoteOperator
+from streamlb.shedding.remote import RemoteShedder as RemoteShedder
+from streamlb.simulation.shedding import SheddingResult as SheddingResult
+from streamlb.simulation.shedding import seven_phases as seven_phases
+from streamlb.simulation.shedding import simulate_shedding as simulate_shedding
