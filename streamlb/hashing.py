@@ -19,7 +19,7 @@ _S30, _S27, _S31, _S32, _S33, _S29 = (np.uint64(s) for s in (30, 27, 31, 32, 33,
 _LOW32 = np.uint64(0xFFFFFFFF)
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
 def mix(x):
     """Mix 64 bits: a bijection in which every input bit moves every output bit."""
     x = (x ^ (x >> _S30)) * _M1
@@ -27,23 +27,26 @@ def mix(x):
     return x ^ (x >> _S31)
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
 def fast_range(h, n):
     """Map a hash to 0..n-1 by its upper 32 bits (Lemire's multiply-shift); n below 2**32."""
     return np.int64(((h >> _S32) * np.uint64(n)) >> _S32)
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
 def candidate(key, seed, i, n):
     """Return F_i(key), the key's i-th worker of n (i from 0): one nested family, so that F_1 and F_2 stay as i grows."""
     return fast_range(mix(key + seed + np.uint64(i) * GOLDEN), n)
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
 def sketch_column(mixed, a0, a1, b, columns):
-    """Return a mixed key's column under the pair-multiply-shift function (a0, a1, b)."""
+    """Return a mixed key's column under the pair-multiply-shift function (a0, a1, b).
+
+    `columns` and the result are uint64: Numba indexes by unsigned numbers without a test for negative ones.
+    """
     h = (a0 + (mixed >> _S32)) * (a1 + (mixed & _LOW32)) + b
-    return fast_range(h, columns)
+    return ((h >> _S32) * columns) >> _S32
 
 
 @njit(cache=True, nogil=True)
@@ -81,12 +84,12 @@ _P4 = np.uint64(0x85EBCA77C2B2AE63)
 _P5 = np.uint64(0x27D4EB2F165667C5)
 
 
-@njit(nogil=True)
+@njit(nogil=True, forceinline=True)
 def _rotate(x, r):
     return (x << np.uint64(r)) | (x >> np.uint64(64 - r))
 
 
-@njit(nogil=True)
+@njit(nogil=True, forceinline=True)
 def _word32(data, at):
     return (
         np.uint64(data[at])
@@ -96,12 +99,12 @@ def _word32(data, at):
     )
 
 
-@njit(nogil=True)
+@njit(nogil=True, forceinline=True)
 def _word64(data, at):
     return _word32(data, at) | _word32(data, at + 4) << _S32
 
 
-@njit(nogil=True)
+@njit(nogil=True, forceinline=True)
 def _round(lane, word):
     return _rotate(lane + word * _P2, 31) * _P1
 

@@ -16,27 +16,28 @@ _S11, _S32 = np.uint64(11), np.uint64(32)
 _LOW32 = np.uint64(0xFFFFFFFF)
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
 def random_bits(seed, index):
     """Return 64 random bits: draw `index` of the stream `seed` (both uint64)."""
     return mix(seed + (index + np.uint64(1)) * GOLDEN)
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
 def random_unit(seed, index):
     """Return draw `index` of the stream `seed` as a float in [0, 1), 53 bits fine."""
     return (random_bits(seed, index) >> _S11) * 2.0**-53
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
 def alias_draw(bits, table):
-    """Return the entry that 64 random bits pick from an alias table (fewer than 2**32 entries)."""
-    n = np.uint64(table.size)
-    # bits * n in 96 bits: the integer part is the column, the fraction decides between it and its alias.
-    product = (bits >> _S32) * n + (((bits & _LOW32) * n) >> _S32)
-    column = product >> _S32
+    """Return the entry that 64 random bits pick from an alias table of fewer than 2**32 entries.
+
+    The upper half picks the column, the lower one decides between it and its alias; a column's chance is off by less than one in
+    2**32 / size of itself.
+    """
+    column = ((bits >> _S32) * np.uint64(table.size)) >> _S32
     entry = table[column]
-    return column if (product & _LOW32) < (entry & _LOW32) else entry >> _S32
+    return column if (bits & _LOW32) < (entry & _LOW32) else entry >> _S32
 
 
 @njit(cache=True, nogil=True)
@@ -46,10 +47,11 @@ def _fill_units(seed, start, out):
 
 
 @njit(cache=True, nogil=True)
-def _build_alias(pmf, stack, table):
-    """Vose's construction; `stack` int64[n] holds the small entries from the left and the large ones from the right."""
-    n = pmf.size
-    scaled = pmf * n
+def _build_alias(scaled, stack, table):
+    """Vose's construction; `scaled` is n * pmf and is used up; `stack` int64[n] holds the small entries from the left
+    and the large ones from the right.
+    """
+    n = scaled.size
     small, large = 0, n
     for i in range(n - 1, -1, -1):
         if scaled[i] < 1.0:
@@ -87,9 +89,9 @@ def alias_table(pmf: np.ndarray) -> np.ndarray:
     pmf : float64[n]
         Probabilities; they are taken to sum to 1.
     """
-    pmf = np.ascontiguousarray(pmf, np.float64)
-    table = np.empty(pmf.size, np.uint64)
-    _build_alias(pmf, np.empty(pmf.size, np.int64), table)
+    scaled = np.asarray(pmf, np.float64) * len(pmf)
+    table = np.empty(scaled.size, np.uint64)
+    _build_alias(scaled, np.empty(scaled.size, np.int64), table)
     return table
 
 

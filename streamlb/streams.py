@@ -28,15 +28,16 @@ _LOW32 = np.uint64(0xFFFFFFFF)
 
 @njit(cache=True, nogil=True)
 def _draw_alias(seed, start, table, out):
-    for i in range(out.size):
-        out[i] = alias_draw(random_bits(seed, np.uint64(start + i)), table)
+    first = np.uint64(start)
+    for i in range(np.uint64(out.size)):
+        out[i] = alias_draw(random_bits(seed, first + i), table)
 
 
 @njit(cache=True, nogil=True)
 def _draw_uniform(seed, start, keys, out):
-    n = np.uint64(keys)
-    for i in range(out.size):
-        bits = random_bits(seed, np.uint64(start + i))
+    n, first = np.uint64(keys), np.uint64(start)
+    for i in range(np.uint64(out.size)):
+        bits = random_bits(seed, first + i)
         out[i] = ((bits >> _S32) * n + (((bits & _LOW32) * n) >> _S32)) >> _S32
 
 

@@ -17,28 +17,30 @@ from streamlb.keys import key_batch
 from streamlb.sketches.count_min import check_mergeable, sketch_shape
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
 def update_one(key, cost, family, frequency, total):
     """Add one message of `cost` to F and W."""
-    rows, columns = frequency.shape
+    columns = np.uint64(frequency.shape[1])
     mixed = mix(key)
-    for row in range(rows):
+    for row in range(np.uint64(frequency.shape[0])):
         column = sketch_column(mixed, family[row, 0], family[row, 1], family[row, 2], columns)
         frequency[row, column] += 1
         total[row, column] += cost
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
 def estimate_one(key, unseen, family, frequency, total):
     """Return W/F of the row where F is least (the first of equals), `unseen` where that F is 0."""
-    rows, columns = frequency.shape
+    columns = np.uint64(frequency.shape[1])
     mixed = mix(key)
     column = sketch_column(mixed, family[0, 0], family[0, 1], family[0, 2], columns)
     least, cost = frequency[0, column], total[0, column]
-    for row in range(1, rows):
+    for row in range(np.uint64(1), np.uint64(frequency.shape[0])):
         column = sketch_column(mixed, family[row, 0], family[row, 1], family[row, 2], columns)
-        if frequency[row, column] < least:
-            least, cost = frequency[row, column], total[row, column]
+        count, paid = frequency[row, column], total[row, column]
+        # Both are read before the test, so that it becomes a select: which row is least is a coin toss to a predictor.
+        if count < least:
+            least, cost = count, paid
     return cost / least if least > 0 else unseen
 
 

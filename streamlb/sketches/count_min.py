@@ -19,7 +19,7 @@ from streamlb.keys import key_batch
 @njit(cache=True, nogil=True)
 def _update_many(keys, weights, family, counts):
     """Add each key's weight; an empty `weights` means one each."""
-    rows, columns = counts.shape
+    rows, columns = np.uint64(counts.shape[0]), np.uint64(counts.shape[1])
     weighted = weights.size > 0
     for i in range(keys.size):
         mixed = mix(keys[i])
@@ -30,11 +30,11 @@ def _update_many(keys, weights, family, counts):
 
 @njit(cache=True, nogil=True)
 def _estimate_many(keys, family, counts, out):
-    rows, columns = counts.shape
+    rows, columns = np.uint64(counts.shape[0]), np.uint64(counts.shape[1])
     for i in range(keys.size):
         mixed = mix(keys[i])
         least = counts[0, sketch_column(mixed, family[0, 0], family[0, 1], family[0, 2], columns)]
-        for row in range(1, rows):
+        for row in range(np.uint64(1), rows):
             count = counts[row, sketch_column(mixed, family[row, 0], family[row, 1], family[row, 2], columns)]
             least = min(least, count)
         out[i] = least

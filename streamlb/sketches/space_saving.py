@@ -24,30 +24,28 @@ from streamlb.sketches.count_min import check_mergeable
 USED, LEVEL, CURSOR, TOTAL = range(4)
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
 def _home(key, mask):
     return np.int64(mix(key)) & mask
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
 def _find(key, slots, table):
-    """Return where `key` stands in the table, or ~place of the free cell where it would."""
-    mask = table.size - 1
-    place = _home(key, mask)
-    while True:
+    """Return (slot, place): the key's slot, -1 if it has none, and its place in the table, or the free one where it would stand."""
+    mask = np.uint64(table.size - 1)
+    place = mix(key) & mask
+    slot = table[place]
+    while slot >= 0 and slots[np.uint64(slot)] != key:
+        place = (place + np.uint64(1)) & mask
         slot = table[place]
-        if slot < 0:
-            return ~place
-        if slots[slot] == key:
-            return place
-        place = (place + 1) & mask
+    return np.int64(slot), place
 
 
 @njit(cache=True, nogil=True)
 def _remove(key, slots, table):
     """Take `key` out of the table, moving later keys of its run back so that no search breaks."""
     mask = table.size - 1
-    hole = _find(key, slots, table)
+    hole = np.int64(_find(key, slots, table)[1])
     place = hole
     while True:
         place = (place + 1) & mask
@@ -80,30 +78,30 @@ def _least(counts, registers):
 
 
 @njit(cache=True, nogil=True)
-def offer(key, weight, slots, counts, table, registers):
-    """Count one message; return the key's slot, or ~slot where the slot has just changed hands."""
-    registers[TOTAL] += weight
-    place = _find(key, slots, table)
-    if place >= 0:
-        slot = np.int64(table[place])
-        counts[0, slot] += weight
-        return slot
+def _enter(key, weight, slots, counts, table, registers):
+    """Give a key that has no counter a free one, or the least; return its slot."""
     if registers[USED] < slots.size:
         slot = registers[USED]
         registers[USED] += 1
         counts[0, slot] = weight
-        table[~place] = slot
     else:
         slot = _least(counts, registers)
         _remove(slots[slot], slots, table)
         counts[1, slot] = counts[0, slot]
         counts[0, slot] += weight
-        place = _home(key, table.size - 1)
-        while table[place] >= 0:
-            place = (place + 1) & (table.size - 1)
-        table[place] = slot
+    table[_find(key, slots, table)[1]] = slot
     slots[slot] = key
-    return ~slot
+    return slot
+
+
+@njit(cache=True, nogil=True, forceinline=True)
+def offer(key, weight, slots, counts, table, registers):
+    """Count one message; return the key's slot, or ~slot where the slot has just changed hands. TOTAL is the caller's."""
+    slot = _find(key, slots, table)[0]
+    if slot >= 0:
+        counts[0, np.uint64(slot)] += weight
+        return slot
+    return ~_enter(key, weight, slots, counts, table, registers)
 
 
 @njit(cache=True, nogil=True)
@@ -112,17 +110,19 @@ def _update_many(keys, weights, slots, counts, table, registers):
     if weights.size:
         for i in range(keys.size):
             offer(keys[i], weights[i], slots, counts, table, registers)
+            registers[TOTAL] += weights[i]
     else:
         for i in range(keys.size):
             offer(keys[i], np.int64(1), slots, counts, table, registers)
+        registers[TOTAL] += keys.size
 
 
 @njit(cache=True, nogil=True)
 def _estimate_many(keys, absent, slots, counts, table, out):
     for i in range(keys.size):
-        place = _find(keys[i], slots, table)
-        if place >= 0:
-            out[0, i], out[1, i] = counts[0, table[place]], counts[1, table[place]]
+        slot = _find(keys[i], slots, table)[0]
+        if slot >= 0:
+            out[0, i], out[1, i] = counts[0, slot], counts[1, slot]
         else:
             out[0, i], out[1, i] = absent, absent
 
@@ -131,7 +131,7 @@ def _estimate_many(keys, absent, slots, counts, table, out):
 def _index(slots, table, used):
     """Enter the first `used` slots into an empty table."""
     for slot in range(used):
-        table[~_find(slots[slot], slots, table)] = slot
+        table[_find(slots[slot], slots, table)[1]] = slot
 
 
 def table_size(capacity: int) -> int:
