@@ -26,6 +26,9 @@ from streamlb.warm import warmup as warmup
 
 # scheduling
 from streamlb.scheduling.greedy import greedy_schedule as greedy_schedule
+from streamlb.scheduling.posg import POSG as POSG
+from streamlb.scheduling.split import POSGInstance as POSGInstance
+from streamlb.scheduling.split import POSGScheduler as POSGScheduler
 
 # shedding
 from streamlb.shedding.baselines import FullKnowledge as FullKnowledge

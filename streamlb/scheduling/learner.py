@@ -12,7 +12,6 @@ values float64[instances, 2] (busy time in total, last relative error). One inst
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
@@ -21,11 +20,11 @@ from streamlb import _check, _state
 from streamlb._jit import njit
 from streamlb.hashing import mix, sketch_column, sketch_family
 from streamlb.keys import key_int
+from streamlb.sketches.count_min import sketch_shape
 
 START, STABILIZING = 0, 1
 PHASES = ("START", "STABILIZING")
 STABILITY = ("nonempty", "printed")
-ROUNDING = ("ceil", "floor")
 
 SINCE, PHASE, CHECKS, SENT = 0, 1, 2, 3
 BUSY, ERROR = 0, 1
@@ -142,26 +141,6 @@ def _estimate_key(key, family, F, W, at, unseen):
     return estimate_cost(at, 0, F, W, unseen)
 
 
-def sketch_shape(epsilon: Any, delta: Any, rounding: str = "ceil") -> tuple[int, int]:
-    """Return (rows, columns) of the matrices: ceil(log2(1/delta)) rows and e/epsilon columns, rounded up or down.
-
-    Examples
-    --------
-    >>> from streamlb.scheduling.learner import sketch_shape
-    >>> sketch_shape(0.05, 0.1), sketch_shape(0.05, 0.1, rounding="floor")
-    ((4, 55), (4, 54))
-    """
-    epsilon = _check.real("epsilon", epsilon, 0.0, low_open=True)
-    delta = _check.real("delta", delta, 0.0, 1.0, low_open=True, high_open=True)
-    _check.choice("rounding", rounding, ROUNDING)
-    columns = math.e / epsilon
-    if columns >= 2**31:
-        raise ValueError(f"epsilon must leave fewer than 2**31 columns, got {epsilon!r}")
-    return max(1, math.ceil(-math.log2(delta))), max(
-        1, math.ceil(columns) if rounding == "ceil" else math.floor(columns)
-    )
-
-
 class CostLearner:
     """Learn what tuples cost on one operator instance, and say when that knowledge is stable enough to send.
 
@@ -172,7 +151,7 @@ class CostLearner:
     tolerance : float
         Largest relative error between two looks of a stable pair (mu).
     epsilon, delta : float
-        Precision of the matrices, see `sketch_shape`.
+        Precision of the matrices: ceil(log2(1/delta)) rows and e/epsilon columns.
     seed : int, SeedSequence or None
         Of the hash functions. Whoever reads the matrices needs the same.
     stability : {"nonempty", "printed"}

@@ -40,14 +40,14 @@ SLOTS = 41
 MARKS = 4096  # reports that may be on their way: a backlog of MARKS * reports tuples
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
 def expected_wait(now, s):
     """Return the estimated queuing time of a tuple that comes now."""
     wait = s[CLOCK] - (now - s[ORIGIN])
     return 0.0 if wait < 0.0 and s[CLAMP] != 0.0 else wait
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
 def violates(wait, s, ring):
     """Say whether the goal would be missed by keeping a tuple with this wait."""
     goal, threshold, count = s[GOAL], s[THRESHOLD], s[COUNT]
@@ -65,7 +65,7 @@ def violates(wait, s, ring):
     return count > 0.0 and s[TOTAL] > threshold * count  # the listing, which looks before it adds
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
 def count_wait(wait, s, ring):
     """Add a kept tuple's wait to what the goal remembers."""
     if s[GOAL] == WINDOWED:
@@ -84,7 +84,7 @@ def count_wait(wait, s, ring):
         s[OVER] += 1.0
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
 def add_cost(cost, now, s, marks):
     """Move the clock by a kept tuple, and the pairs since the last request and the last mark."""
     cost *= s[GROWTH]
@@ -107,7 +107,7 @@ def add_cost(cost, now, s, marks):
     s[KEPT] += 1.0
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
 def see_time(now, s):
     """Take note of a tuple's time; False when the clock went backwards, and nothing changed."""
     if s[OFFERED] == 0.0:
@@ -185,7 +185,7 @@ def take_matrices(i, s, F, W):
         s[ACTIVE] = 1.0
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
 def _verdict(now, forced, s, ring):
     """Drop or not: by the goal, or as the user's own goal said (`forced` 0 or 1, else -1)."""
     if s[ACTIVE] == 0.0:
@@ -197,7 +197,7 @@ def _verdict(now, forced, s, ring):
     return False
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
 def offer_known(now, cost, forced, s, ring, marks):
     """Drop or keep a tuple of known cost: the baselines' step."""
     if not see_time(now, s):
@@ -208,7 +208,7 @@ def offer_known(now, cost, forced, s, ring, marks):
     return KEEP
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
 def offer_learnt(key, now, forced, s, i, F, W, family, at, ring, marks):
     """Drop or keep a tuple by what the matrices of instance i say of its cost."""
     if not see_time(now, s):
@@ -242,7 +242,7 @@ def offer_local(key, now, forced, s, F, W, family, at, ring, marks, pending):
     return answer
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
 def execute(key, cost, wall, s, F, W, family, at, marks, snapshot, counts, values):
     """Execute the next kept tuple, done at `wall`: learn its cost and pass on what the operator would send."""
     s[OPERATOR_CLOCK] = wall
