@@ -185,6 +185,17 @@ def take_matrices(i, s, F, W):
         s[ACTIVE] = 1.0
 
 
+@njit(cache=True, nogil=True)
+def hand_over(s, F, W, counts):
+    """Give the operator's matrices (instance 0) to the shedder (instance 1) and start anew."""
+    for row in range(F.shape[1]):
+        for column in range(F.shape[2]):
+            F[1, row, column] = F[0, row, column]
+            W[1, row, column] = W[0, row, column]
+    start_anew(0, F, W, counts)
+    take_matrices(1, s, F, W)
+
+
 @njit(cache=True, nogil=True, forceinline=True)
 def _verdict(now, forced, s, ring):
     """Drop or not: by the goal, or as the user's own goal said (`forced` 0 or 1, else -1)."""
@@ -256,10 +267,7 @@ def execute(key, cost, wall, s, F, W, family, at, marks, snapshot, counts, value
     if s[REPORTS] > 0.0 and s[DONE] % s[REPORTS] == 0.0:
         settle_report(s[DONE], clock, s, marks)
     if stable:
-        F[1] = F[0]
-        W[1] = W[0]
-        start_anew(0, F, W, counts)
-        take_matrices(1, s, F, W)
+        hand_over(s, F, W, counts)
 
 
 @njit(cache=True, nogil=True)

@@ -16,7 +16,7 @@ from streamlb import _check, _state
 from streamlb._jit import njit
 from streamlb.hashing import sketch_family
 from streamlb.keys import key_array, key_int
-from streamlb.scheduling.learner import STABILITY, find_columns, learn_execution, sketch_shape, start_anew
+from streamlb.scheduling.learner import STABILITY, find_columns, learn_execution, sketch_shape
 from streamlb.shedding import core
 
 _NO_TIME = float("nan")
@@ -30,10 +30,7 @@ def _train(keys, costs, s, F, W, family, at, snapshot, counts, values):
         find_columns(np.int64(keys[i]), family, F.shape[2], at)
         window, printed = int(s[core.WINDOW]), s[core.PRINTED] != 0.0
         if learn_execution(at, costs[i], 0, F, W, snapshot, counts, values, window, s[core.TOLERANCE], printed):
-            F[1] = F[0]
-            W[1] = W[0]
-            start_anew(0, F, W, counts)
-            core.take_matrices(1, s, F, W)
+            core.hand_over(s, F, W, counts)
             return i + 1
     return -1
 
