@@ -170,7 +170,7 @@ class RandomShedder(Shedder):
     True
     """
 
-    __slots__ = ("_share", "_seed")
+    __slots__ = ("_seed", "_share")
 
     def __init__(self, share: Any, seed: Any = 0):
         self._share = _check.real("share", share, 0.0, 1.0, high_open=True)

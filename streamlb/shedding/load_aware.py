@@ -50,7 +50,7 @@ class Shedder:
         Tuples so far.
     """
 
-    __slots__ = ("_goal", "_s", "_ring")
+    __slots__ = ("_goal", "_ring", "_s")
     _s: np.ndarray
     _ring: np.ndarray
     _goal: Any
@@ -179,7 +179,7 @@ class LoadAwareShedder(Shedder):
     N. Rivetti, Y. Busnel, L. Querzoni, "Load-aware shedding in stream processing systems", DEBS 2016.
     """
 
-    __slots__ = ("_at", "_options", "F", "W", "counts", "family", "marks", "pending", "seed", "snapshot", "values")
+    __slots__ = ("F", "W", "_at", "_options", "counts", "family", "marks", "pending", "seed", "snapshot", "values")
     _VERSION = 1
 
     def __init__(
@@ -373,7 +373,9 @@ class LoadAwareShedder(Shedder):
     def state(self) -> bytes:
         """Return all of it as bytes, with a version and a checksum, for `from_state`."""
         arrays = {name: getattr(self, name) for name in ("F", "W", "snapshot", "counts", "values", "marks", "pending")}
-        return _state.pack("LoadAwareShedder", self._VERSION, self._options, {**arrays, "s": self._s, "ring": self._ring})
+        return _state.pack(
+            "LoadAwareShedder", self._VERSION, self._options, {**arrays, "s": self._s, "ring": self._ring}
+        )
 
     @classmethod
     def from_state(cls, data: bytes, goal: Any = None) -> LoadAwareShedder:

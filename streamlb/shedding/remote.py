@@ -58,7 +58,18 @@ class RemoteShedder(Shedder):
     """
 
     __slots__ = (
-        "_at", "F", "W", "bad", "family", "incarnation", "marks", "request", "seed", "sequence", "stale", "used",
+        "F",
+        "W",
+        "_at",
+        "bad",
+        "family",
+        "incarnation",
+        "marks",
+        "request",
+        "seed",
+        "sequence",
+        "stale",
+        "used",
     )  # fmt: skip
 
     def __init__(

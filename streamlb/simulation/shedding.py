@@ -289,7 +289,9 @@ def simulate_shedding(
             raise TypeError("options must not be given with a shedder object: they are parameters of a named policy")
     if warmup is not None:
         if not isinstance(shedder, LoadAwareShedder):
-            raise ValueError("warmup must be None but for a load-aware shedder: the others learn nothing before they start")
+            raise ValueError(
+                "warmup must be None but for a load-aware shedder: the others learn nothing before they start"
+            )
         shedder.train(*warmup)
     waits = np.zeros(keys.size)
     first = _run(shedder, keys, costs, arrivals, waits)
