@@ -22,7 +22,7 @@ docs: $(READY)
 	$(BIN)/sphinx-build -W --keep-going -b html docs docs/_build/html
 
 bench: $(READY)
-	cd asv_bench && ../$(BIN)/asv run --python=same --quick --show-stderr
+	cd asv_bench && ../$(BIN)/asv machine --yes && ../$(BIN)/asv run --python=same --quick --show-stderr
 
 $(READY): setup.cfg pyproject.toml
 	@echo "Setting up $(VENV): streamlb with all its extras (a few minutes the first time)"

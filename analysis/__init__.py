@@ -15,22 +15,51 @@ from .scheduling import (
     tight_costs,
 )
 
+# shedding
+from .shedding import (
+    SheddingInstance,
+    counterexamples,
+    greedy_gap,
+    greedy_shedding,
+    needless_drops,
+    online_dilemma,
+    optimal_shedding,
+    running_averages,
+    waits,
+)
+from .sketches import (
+    collision_probability,
+    cost_tail_bound,
+    count_min_failure,
+    count_min_shape,
+    expected_cost_estimate,
+    expected_cost_estimate_exact,
+    theorem_4_3,
+)
+
 __all__ = [
+    "SheddingInstance",
+    "collision_probability",
     "completion_times",
+    "cost_tail_bound",
+    "count_min_failure",
+    "count_min_shape",
+    "counterexamples",
+    "expected_cost_estimate",
+    "expected_cost_estimate_exact",
+    "greedy_gap",
     "greedy_makespan",
     "greedy_makespan_bound",
     "greedy_ratio",
+    "greedy_shedding",
     "makespan_lower_bound",
+    "needless_drops",
+    "online_dilemma",
     "optimal_makespan",
+    "optimal_shedding",
     "posg_message_bounds",
+    "running_averages",
+    "theorem_4_3",
     "tight_costs",
+    "waits",
 ]
-from .shedding import SheddingInstance as SheddingInstance
-from .shedding import counterexamples as counterexamples
-from .shedding import greedy_gap as greedy_gap
-from .shedding import greedy_shedding as greedy_shedding
-from .shedding import needless_drops as needless_drops
-from .shedding import online_dilemma as online_dilemma
-from .shedding import optimal_shedding as optimal_shedding
-from .shedding import running_averages as running_averages
-from .shedding import waits as waits

@@ -15,9 +15,10 @@ def integer(name: str, value: Any, minimum: int | None = None, maximum: int | No
     """Return `value` as an int within [minimum, maximum]."""
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, numbers.Integral):
         raise TypeError(f"{name} must be an integer, got {value!r} of type {type(value).__name__}")
-    if (minimum is not None and value < minimum) or (maximum is not None and value > maximum):
+    number = int(value)
+    if (minimum is not None and number < minimum) or (maximum is not None and number > maximum):
         raise ValueError(f"{name} must be {_range(minimum, maximum)}, got {value}")
-    return int(value)
+    return number
 
 
 def real(

@@ -34,8 +34,9 @@ def njit(**options):
 
 def cache_root() -> str:
     """Return the folder below which compiled kernels are kept: NUMBA_CACHE_DIR, or the user's cache folder."""
-    if config.CACHE_DIR:
-        return os.path.join(config.CACHE_DIR, "streamlb")
+    chosen = getattr(config, "CACHE_DIR", "")
+    if chosen:
+        return os.path.join(chosen, "streamlb")
     base = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
     return os.path.join(base, "streamlb")
 

@@ -74,8 +74,8 @@ def key_array(keys: Any) -> np.ndarray:
     Parameters
     ----------
     keys : array-like
-        A list, tuple or other iterable of int, str or bytes; a NumPy array of any integer dtype, of str, bytes or objects of those; a pandas
-        Series or Index; an Arrow array or chunked array of integers, strings, binary or a dictionary of those.
+        A list, tuple or other iterable of int, str or bytes; a NumPy array of any integer dtype, of str, bytes or objects of
+        those; a pandas Series or Index; an Arrow array or chunked array of integers, strings, binary or a dictionary of those.
 
     Returns
     -------
@@ -237,6 +237,7 @@ def _from_arrow_chunk(array: Any, start: int) -> np.ndarray:
     import pyarrow as pa
 
     kind, types = array.type, pa.types
+    width: type[np.signedinteger]
     if array.null_count:
         nulls = array.is_null().to_numpy(zero_copy_only=False)
         raise _bad(start + int(np.argmax(nulls)), None)

@@ -48,8 +48,9 @@ def _fill_units(seed, start, out):
 
 @njit(cache=True, nogil=True)
 def _build_alias(scaled, stack, table):
-    """Vose's construction; `scaled` is n * pmf and is used up; `stack` int64[n] holds the small entries from the left
-    and the large ones from the right.
+    """Build by Vose's construction.
+
+    `scaled` is n * pmf and is used up; `stack` int64[n] holds the small entries from the left and the large ones from the right.
     """
     n = scaled.size
     small, large = 0, n

@@ -370,8 +370,8 @@ class Trace(Stream):
     Parameters
     ----------
     source : array-like or path
-        Keys (see `streamlb.key_array`), or a file. A path that ends in ``.parquet`` or is a folder is read as Parquet, ``.npy`` as NumPy, anything
-        else as text, one key a line.
+        Keys (see `streamlb.key_array`), or a file. A path that ends in ``.parquet`` or is a folder is read as Parquet, one in
+        ``.npy`` as NumPy, anything else as text, one key a line.
     column : str, optional
         The Parquet column; needed for Parquet alone.
 

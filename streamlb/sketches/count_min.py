@@ -165,7 +165,10 @@ class CountMin:
     __hash__ = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:
-        return f"CountMin(epsilon={self.epsilon:g}, delta={self.delta:g}, seed={self.seed}): {self.rows} x {self.columns}, total {self.total}"
+        return (
+            f"CountMin(epsilon={self.epsilon:g}, delta={self.delta:g}, seed={self.seed}): "
+            f"{self.rows} x {self.columns}, total {self.total}"
+        )
 
 
 def check_mergeable(one: Any, other: Any, parameters: tuple[str, ...]) -> None:

@@ -1,0 +1,216 @@
+"""The command line: `streamlb validate`, `streamlb info`, `streamlb warmup`.
+
+A command is a function that adds its parser and one that runs it and returns the exit code: 0 done, 1 something failed, 2 what was
+asked for cannot be done (one line on stderr says why), 130 interrupted.
+"""
+
+from __future__ import annotations
+
+import argparse
+import glob
+import os
+import platform
+import sys
+from collections.abc import Sequence
+
+from streamlb._version import __version__
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run a command of `streamlb`.
+
+    Parameters
+    ----------
+    argv : sequence of str, optional
+        The arguments; those of the process if None.
+
+    Returns
+    -------
+    int
+        The exit code.
+
+    Examples
+    --------
+    >>> from streamlb.cli import main
+    >>> main(["validate", "--claims", "POSG-XX"])
+    2
+    """
+    arguments = _parser().parse_args(argv)
+    try:
+        return arguments.run(arguments)
+    except KeyboardInterrupt:
+        return _fail(
+            "interrupted; `--resume` goes on from here" if arguments.command == "validate" else "interrupted", 130
+        )
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="streamlb", description="Stream load balancing: who gets the next message, which to drop, where tasks run."
+    )
+    parser.add_argument("--version", action="version", version=f"streamlb {__version__}")
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    for add in (_add_validate, _add_info, _add_warmup):
+        add(commands)
+    return parser
+
+
+def _fail(message: str, code: int) -> int:
+    print(f"streamlb: {message}", file=sys.stderr)
+    return code
+
+
+def _add_validate(commands) -> None:
+    parser = commands.add_parser(
+        "validate",
+        help="measure the papers' claims on Spark and write a report",
+        description="Measure the claims of the five papers on Spark, judge each, and write a report with figures.",
+    )
+    parser.add_argument(
+        "--profile", choices=("quick", "paper"), default="quick", help="quick: minutes; paper: the papers' own sizes"
+    )
+    parser.add_argument(
+        "--claims", metavar="LIST", help="ids and patterns, comma-separated, such as 'POSG-*,DC-F10' (default: all)"
+    )
+    parser.add_argument(
+        "--master", default="local[*]", help="Spark's master: local[N], spark://host:port, ... (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--out", metavar="DIR", default="validation-report", help="output folder (default: %(default)s)"
+    )
+    parser.add_argument("--resume", action="store_true", help="reuse the runs that DIR holds already")
+    parser.set_defaults(run=_validate)
+
+
+def _validate(arguments: argparse.Namespace) -> int:
+    try:
+        from streamlb.spark.session import SparkUnavailableError
+        from streamlb.validation.engine import RunError
+        from streamlb.validation.validate import UsageError, select_claims, validate
+        from streamlb.validation.verdicts import JudgeError
+    except ImportError as error:
+        return _fail(f"validation needs more packages ({error}): run `pip install 'streamlb[all]'`", 2)
+    try:
+        select_claims(arguments.claims)  # before pyspark is asked for: a wrong id is then told at once
+        done = validate(
+            arguments.claims,
+            profile=arguments.profile,
+            master=arguments.master,
+            out=arguments.out,
+            resume=arguments.resume,
+            say=_say,
+        )
+    except (UsageError, SparkUnavailableError) as error:
+        return _fail(str(error), 2)
+    except (RunError, JudgeError) as error:
+        return _fail(f"{error}\nWhat was measured until then is kept: `--resume` goes on from here.", 1)
+    print(_verdict_summary(done.judged))
+    print(f"\n{len(done.judged)} claims in {done.seconds:.0f} s. Report: {done.report.resolve()}")
+    return 0
+
+
+def _say(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)
+
+
+def _verdict_summary(judged: list) -> str:
+    """Return the table of verdicts by paper as text."""
+    from streamlb.validation.verdicts import VERDICTS, count_verdicts
+
+    lines = [f"{'paper':<8}" + "".join(f"{verdict:>16}" for verdict in VERDICTS)]
+    for paper, counts in count_verdicts(judged).items():
+        lines.append(f"{paper:<8}" + "".join(f"{counts[verdict]:>16}" for verdict in VERDICTS))
+    return "\n".join(lines)
+
+
+def _add_info(commands) -> None:
+    parser = commands.add_parser("info", help="show versions, the Java found, the kernel cache and whether it is warm")
+    parser.set_defaults(run=_info)
+
+
+def _info(arguments: argparse.Namespace) -> int:
+    for name, value in info().items():
+        print(f"{name:<12} {value}")
+    return 0
+
+
+def info() -> dict[str, str]:
+    """Return versions, the Java that Spark would use, the cache folder, and whether it is warm.
+
+    Examples
+    --------
+    >>> from streamlb.cli import info
+    >>> sorted(info())[:3]
+    ['cache', 'java', 'kernels']
+    """
+    from streamlb._jit import cache_root
+
+    facts = {"streamlb": __version__, "python": f"{platform.python_version()} ({sys.executable})"}
+    facts.update(versions("numpy", "numba", "scipy", "pandas", "pyarrow", "pyspark"))
+    facts["java"] = _java_found()
+    facts["cache"] = cache_root()
+    facts["kernels"] = _cache_state()
+    return facts
+
+
+def versions(*packages: str) -> dict[str, str]:
+    """Return the versions of installed packages, without importing them.
+
+    Examples
+    --------
+    >>> from streamlb.cli import versions
+    >>> versions("no-such-package")
+    {'no-such-package': 'not installed'}
+    """
+    from importlib.metadata import PackageNotFoundError, version
+
+    found = {}
+    for package in packages:
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:
+            found[package] = "not installed"
+    return found
+
+
+def _java_found() -> str:
+    from streamlb.spark.session import SparkUnavailableError, find_java
+
+    try:
+        java = find_java()
+    except SparkUnavailableError as error:
+        return f"none: {error}"
+    return f"{java.version} from {java.source} ({java.home})"
+
+
+def _cache_state() -> str:
+    """Say how many of streamlb's files with kernels have compiled ones for the sources as they are."""
+    from streamlb._jit import cache_folder
+
+    package = os.path.dirname(os.path.abspath(__file__))
+    files = [
+        path for path in sorted(glob.glob(os.path.join(package, "**", "*.py"), recursive=True)) if _has_kernels(path)
+    ]
+    warm = sum(bool(glob.glob(os.path.join(glob.escape(cache_folder(path)), "*.nbi"))) for path in files)
+    state = "warm" if warm == len(files) else "cold" if warm == 0 else "partly warm"
+    return f"{state}: compiled for {warm} of {len(files)} files" + (
+        "" if state == "warm" else "; `streamlb warmup` compiles them"
+    )
+
+
+def _has_kernels(path: str) -> bool:
+    with open(path, encoding="utf-8") as file:
+        return "\n@njit(" in file.read()
+
+
+def _add_warmup(commands) -> None:
+    parser = commands.add_parser("warmup", help="compile the kernels now, so that first calls are quick")
+    parser.set_defaults(run=_warmup)
+
+
+def _warmup(arguments: argparse.Namespace) -> int:
+    from streamlb.warm import warmup
+
+    warmup()
+    print(_cache_state())
+    return 0

@@ -1,0 +1,84 @@
+"""Claims for tests of the engine: quick, pure, and some that misbehave. Spark's workers import this module by name."""
+
+import hashlib
+import os
+import time
+from functools import partial
+
+from streamlb.validation.claim import Claim, Experiment, Verdict
+
+
+def _numbers(seed, scale):
+    """Give floats whose every bit depends on the row, so that any change on the way shows."""
+    digest = hashlib.sha256(f"{seed}/{scale!r}".encode()).digest()
+    words = [int.from_bytes(digest[i : i + 8], "little") for i in (0, 8, 16)]
+    return {
+        "unit": words[0] / 2**64,
+        "tiny": words[1] / 2**64 * 1e-300 * scale,
+        "list": [words[2] % 97, 0.1 * scale],
+        "name": hex(words[0]),
+    }
+
+
+def _crash_once(seed, flags):
+    """Kill the worker process the first time that a row comes by: Spark has to try the task again."""
+    flag = os.path.join(flags, f"crashed-{seed}")
+    if seed % 5 == 0 and not os.path.exists(flag):
+        open(flag, "w").close()
+        os._exit(1)
+    return _numbers(seed, 1.5)
+
+
+def _fail_on_three(seed):
+    if seed == 3:
+        raise ZeroDivisionError("three is too many")
+    return {"value": seed}
+
+
+def _busy(seed, seconds):
+    """Work for so long on the processor's clock; the engine's overhead is what comes on top."""
+    end = time.process_time() + seconds
+    total = 0
+    while time.process_time() < end:
+        total += 1
+    return {"done": True}
+
+
+def _grid(profile, count=40):
+    return [{"seed": seed, "scale": 0.1 * seed} for seed in range(count if profile == "quick" else 2 * count)]
+
+
+def _environment_grid(profile, variable, name, count):
+    return [{"seed": seed, name: os.environ[variable]} for seed in range(count)] if variable in os.environ else []
+
+
+def _busy_grid(profile):
+    return [{"seed": s, "seconds": float(os.environ.get("STREAMLB_BUSY", "0.01"))} for s in range(200)]
+
+
+PURE = Experiment("pure", _grid, _numbers, cost=lambda row: row["seed"] % 7 + 1.0)
+CRASH = Experiment("crash", partial(_environment_grid, variable="STREAMLB_FLAGS", name="flags", count=20), _crash_once)
+FAIL = Experiment("fail", lambda profile: [{"seed": seed} for seed in range(6)], _fail_on_three)
+BUSY = Experiment("busy", _busy_grid, _busy)
+
+
+def _judge(runs, profile):
+    return Verdict.when(len(runs) > 0, f"{len(runs)} runs")
+
+
+def _claim(name, experiment, judge=_judge):
+    return Claim(
+        name,
+        "OWN",
+        "a",
+        "nowhere",
+        f"{experiment.name} gives a row a run.",
+        "a row",
+        "there are rows",
+        experiment,
+        judge,
+    )
+
+
+def all_claims():
+    return [_claim("OWN-PURE", PURE), _claim("OWN-CRASH", CRASH), _claim("OWN-FAIL", FAIL), _claim("OWN-BUSY", BUSY)]

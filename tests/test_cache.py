@@ -1,0 +1,178 @@
+"""The kernel cache: no stale result after an edit, none wrong after a race, one signature a kernel, a light import."""
+
+import importlib
+import json
+import os
+import pathlib
+import pkgutil
+import shutil
+import subprocess
+import sys
+import textwrap
+
+import numpy as np
+import pytest
+from numba.core.dispatcher import Dispatcher
+
+import streamlb
+from streamlb import _jit, warm
+
+ROOT = pathlib.Path(streamlb.__file__).parent.parent
+
+# Touches keys, streams and sketches, and prints numbers that any wrong kernel would change.
+PROBE = """
+import json, sys
+import numpy as np
+import streamlb
+from streamlb import CostSketch, CountMin, SpaceSaving, Zipf, execution_times, key_array
+keys = Zipf(500, 1.1).draw(3000, 5)
+costs = execution_times(500, seed=2)[keys.astype(int)]
+counts, paid, heavy = CountMin(seed=3), CostSketch(seed=3), SpaceSaving(20)
+counts.update(keys); paid.update(keys, costs); heavy.update(keys)
+print(json.dumps([int(keys.sum()), counts.estimate(np.arange(50)).tolist(), paid.estimate(np.arange(50)).tolist(),
+                  heavy.heavy_hitters(0.01).tolist(), key_array(["a", "bc"]).tolist()]))
+"""
+
+
+def run(code, cache, path=ROOT, **environment):
+    """Start a process on a kernel cache of its own."""
+    env = {**os.environ, "PYTHONPATH": str(path), "NUMBA_CACHE_DIR": str(cache), **environment}
+    return subprocess.Popen(
+        [sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=env, cwd=path
+    )
+
+
+def answer(process):
+    out, error = process.communicate(timeout=600)
+    assert process.returncode == 0, error
+    return json.loads(out)
+
+
+@pytest.mark.slow
+def test_eight_cold_processes_at_once_all_answer_right(tmp_path):
+    """Eight processes compile on one empty cache together, and eight more read it back; three times over."""
+    here = subprocess.run(
+        [sys.executable, "-c", PROBE],
+        env={**os.environ, "NUMBA_DISABLE_JIT": "0"},
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+    )
+    ref = json.loads(here.stdout)
+    for attempt in range(3):
+        cache = tmp_path / str(attempt)
+        for _ in ("cold", "warm"):
+            processes = [run(PROBE, cache) for _ in range(8)]
+            for process in processes:
+                assert answer(process) == ref
+        assert any(cache.rglob("*.nbi"))
+
+
+def test_no_stale_result_survives_an_edit(tmp_path):
+    """Edit a kernel that another file's kernel has inlined: the answers change, and change back."""
+    copy = tmp_path / "a checkout"
+    shutil.copytree(ROOT / "streamlb", copy / "streamlb", ignore=shutil.ignore_patterns("__pycache__"))
+    code = textwrap.dedent("""
+        import json, numpy as np
+        from streamlb.hashing import derive
+        from streamlb.sketches.space_saving import SpaceSaving
+        from streamlb.sketches.count_min import CountMin
+        sketch = CountMin(seed=1)
+        sketch.update(np.arange(100))
+        print(json.dumps([derive(1, 2).tolist(), sketch.counts.tolist()]))
+    """)
+    cache = tmp_path / "cache"
+    hashing = copy / "streamlb" / "hashing.py"
+    text = hashing.read_text()
+    assert "0xBF58476D1CE4E5B9" in text
+    before = answer(run(code, cache, copy))
+    assert answer(run(code, cache, copy)) == before
+    hashing.write_text(text.replace("0xBF58476D1CE4E5B9", "0xBF58476D1CE4E5B1"))
+    edited = answer(run(code, cache, copy))
+    fresh = answer(run(code, tmp_path / "empty", copy))
+    assert edited == fresh
+    assert edited[0] != before[0]
+    assert edited[1] != before[1]
+    hashing.write_text(text)
+    assert answer(run(code, cache, copy)) == before
+
+
+def kernels():
+    """Give every cached kernel of the package, by name."""
+    for info in pkgutil.walk_packages([str(ROOT / "streamlb")], "streamlb."):
+        if info.name.endswith("__main__"):
+            continue
+        module = importlib.import_module(info.name)
+        for name, value in vars(module).items():
+            if isinstance(value, Dispatcher) and value.__module__ == info.name:
+                yield f"{info.name}.{name}", value
+
+
+def test_warmup_compiles_one_signature_of_each_kernel():
+    """Two signatures of one kernel are what Numba's cache can confuse. Read-only, strided and odd inputs must not add one."""
+    warm.warmup(progress=False)
+    keys = np.arange(20, dtype=np.int32)[::2]
+    keys.flags.writeable = False
+    costs = np.ones(10, np.float32)
+    costs.flags.writeable = False
+    sketch = streamlb.CostSketch()
+    sketch.update(keys, costs)
+    sketch.update(2**64 - 1, 3)
+    counts = streamlb.CountMin()
+    counts.update(keys, np.ones(10, np.uint8))
+    heavy = streamlb.SpaceSaving(4)
+    heavy.update(keys, [1] * 10)
+    found = dict(kernels())
+    assert len(found) > 20
+    cached = {name: kernel for name, kernel in found.items() if kernel._cache.cache_path is not None}
+    assert {name: kernel.signatures for name, kernel in cached.items() if len(kernel.signatures) > 1} == {}
+
+
+def test_kernels_take_njit_from_the_one_place():
+    """A kernel that imports Numba's own njit would be cached by Numba's own rule."""
+    for path in (ROOT / "streamlb").rglob("*.py"):
+        if path.name != "_jit.py":
+            text = path.read_text()
+            assert "from numba" not in text, path
+            assert "import numba" not in text or path.name == "cli.py", path
+            assert "from ." not in text, f"{path}: relative imports hide a kernel's sources from its cache"
+
+
+def test_the_digest_covers_what_a_kernel_imports():
+    sources = {os.path.basename(path) for path in _jit._sources(str(ROOT / "streamlb" / "sketches" / "cost_sketch.py"))}
+    assert {"cost_sketch.py", "count_min.py", "hashing.py", "keys.py", "_jit.py"} <= sources
+    assert "streams.py" not in sources
+
+
+def test_import_is_light():
+    """`import streamlb` loads neither numba nor anything heavier; using a kernel loads no scipy, pandas or pyspark."""
+    code = """
+import json, sys
+import streamlb
+light = sorted(sys.modules)
+streamlb.Zipf(10, 1.0).draw(5); streamlb.SpaceSaving(3).update([1])
+print(json.dumps([light, sorted(sys.modules)]))
+"""
+    light, used = answer(run(code, os.environ.get("NUMBA_CACHE_DIR", "")))
+    # Numba itself looks at scipy's version where there is one; the bare package loads nothing else of it.
+    heavy = {
+        "scipy.stats",
+        "scipy.optimize",
+        "scipy.special",
+        "sympy",
+        "pandas",
+        "pyspark",
+        "pyarrow",
+        "matplotlib",
+        "networkx",
+    }
+    assert heavy & set(used) == set()
+    assert "numba" not in light
+
+
+def test_every_public_name_loads():
+    for name in streamlb.__all__:
+        assert getattr(streamlb, name) is not None
+    assert set(streamlb.__all__) <= set(dir(streamlb))
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        _ = streamlb.nothing

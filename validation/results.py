@@ -1,0 +1,128 @@
+"""The runs on disk: `results/<experiment>.parquet`, a row a run, and what an interrupted run has left.
+
+Finished jobs are written at once to `results/.unfinished/`, whole file by whole file; at the end they are gathered into one file
+an experiment, with parameters and results as columns. The columns `params_json` and `result_json` hold the same without loss:
+they are what `--resume` reads.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import uuid
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from .engine import Outcome, Run, to_json
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_RAW = ("experiment", "index", "params", "result", "seconds")
+
+
+class Results:
+    """The runs of one output folder.
+
+    Parameters
+    ----------
+    folder : path
+        The folder `results`; it is made if need be.
+    resume : bool
+        Whether to take up what is there; if not, what an interrupted run has left is removed.
+    """
+
+    def __init__(self, folder: str | Path, *, resume: bool = False):
+        self._folder = Path(folder)
+        self._unfinished = self._folder / ".unfinished"
+        self._outcomes: dict[tuple[str, str], Outcome] = {}
+        if resume:
+            self._load()
+        else:
+            shutil.rmtree(self._unfinished, ignore_errors=True)
+        self._unfinished.mkdir(parents=True, exist_ok=True)
+
+    def _load(self) -> None:
+        import pyarrow.parquet as pq
+
+        for path in sorted(self._folder.glob("*.parquet")):
+            columns = ["params_json", "result_json", "run_seconds"]
+            if not {*columns} <= {*pq.read_schema(path).names}:
+                continue  # not one of ours
+            for row in pq.read_table(path, columns=columns).to_pylist():
+                self._add(Outcome(path.stem, 0, row["params_json"], row["result_json"], row["run_seconds"]))
+        for path in sorted(self._unfinished.glob("*.parquet")):
+            for row in pq.read_table(path).to_pylist():
+                self._add(Outcome(**row))
+
+    def _add(self, outcome: Outcome) -> None:
+        self._outcomes[outcome.experiment, outcome.params] = outcome
+
+    def keep(self, outcomes: list[Outcome]) -> None:
+        """Write the outcomes of a finished job."""
+        import pyarrow as pa
+
+        for outcome in outcomes:
+            self._add(outcome)
+        if outcomes:
+            columns = {name: [getattr(outcome, name) for outcome in outcomes] for name in _RAW}
+            _write(pa.table(columns), self._unfinished / f"{uuid.uuid4().hex}.parquet")
+
+    def missing(self, runs: list[Run]) -> list[Run]:
+        """Return the runs that are not there yet."""
+        return [run for run in runs if (run.experiment, run.params) not in self._outcomes]
+
+    def seconds(self, runs: list[Run]) -> float:
+        """Return the time that the runs took in all."""
+        return sum(self._outcomes[run.experiment, run.params].seconds for run in runs)
+
+    def frame(self, runs: list[Run]) -> pd.DataFrame:
+        """Return the runs as judges see them: in the order of the grid, parameters and results as columns."""
+        import pandas as pd
+
+        return pd.DataFrame([self._row(run) for run in runs])
+
+    def _row(self, run: Run) -> dict[str, Any]:
+        return {**json.loads(run.params), **json.loads(self._outcomes[run.experiment, run.params].result)}
+
+    def finish(self, runs: list[Run]) -> None:
+        """Write one file for each experiment of `runs` and remove the unfinished ones."""
+        import pyarrow as pa
+
+        by_experiment: dict[str, list[Run]] = {}
+        for run in runs:
+            by_experiment.setdefault(run.experiment, []).append(run)
+        for name, own in by_experiment.items():
+            rows = [self._row(run) for run in own]
+            outcomes = [self._outcomes[run.experiment, run.params] for run in own]
+            columns = {
+                column: _column([row.get(column) for row in rows])
+                for column in dict.fromkeys(c for r in rows for c in r)
+            }
+            columns["run_seconds"] = pa.array([outcome.seconds for outcome in outcomes], pa.float64())
+            columns["params_json"] = pa.array([outcome.params for outcome in outcomes], pa.string())
+            columns["result_json"] = pa.array([outcome.result for outcome in outcomes], pa.string())
+            _write(pa.table(columns), self._folder / f"{name}.parquet")
+        shutil.rmtree(self._unfinished, ignore_errors=True)
+
+
+def _column(values: list[Any]) -> Any:
+    """Return an Arrow column; one of mixed types, which Arrow does not hold, as JSON text."""
+    import pyarrow as pa
+
+    if {type(value) for value in values if value is not None} == {int, float}:
+        values = [None if value is None else float(value) for value in values]
+    try:
+        return pa.array(values)
+    except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError):
+        return pa.array([None if value is None else to_json(value) for value in values], pa.string())
+
+
+def _write(table: Any, path: Path) -> None:
+    """Write a Parquet file whole or not at all."""
+    import pyarrow.parquet as pq
+
+    draft = path.with_name(f".{path.name}.{os.getpid()}")
+    pq.write_table(table, draft)
+    os.replace(draft, path)
