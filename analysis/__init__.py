@@ -18,6 +18,7 @@ from .scheduling import (
 # shedding
 from .shedding import (
     SheddingInstance,
+    cost_error_share,
     counterexamples,
     greedy_gap,
     greedy_shedding,
@@ -41,6 +42,7 @@ __all__ = [
     "SheddingInstance",
     "collision_probability",
     "completion_times",
+    "cost_error_share",
     "cost_tail_bound",
     "count_min_failure",
     "count_min_shape",

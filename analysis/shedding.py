@@ -12,6 +12,10 @@ from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from typing import Any, NamedTuple
 
+import numpy as np
+
+from .sketches import expected_cost_estimate
+
 GOALS = ("average", "bound")
 
 
@@ -256,3 +260,23 @@ def online_dilemma(threshold: int = 1) -> tuple[SheddingInstance, SheddingInstan
     """
     longer = greedy_gap(2, threshold)
     return SheddingInstance(longer.arrivals[:1], longer.costs[:1], threshold), longer
+
+
+def cost_error_share(costs: Sequence, columns: int, epsilon: float) -> float:
+    """Return the share of items whose expected estimate W/F is off by more than `epsilon` of their own cost.
+
+    All items are equally frequent, as in the paper's analysis. An (epsilon, delta)-approximation of each cost would need at
+    most delta; with more items than columns the estimate is close to the mean of all, whatever the item.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from streamlb.analysis import cost_error_share
+    >>> cost_error_share(np.repeat(np.arange(1.0, 65.0), 64), columns=55, epsilon=0.05)
+    0.9375
+    """
+    own = np.asarray(costs, float)
+    if own.size == 0 or not (own > 0).all():
+        raise ValueError("costs must be at least one number, all more than 0")
+    expected = np.asarray(expected_cost_estimate(own, columns))
+    return float((np.abs(expected - own) > epsilon * own).mean())

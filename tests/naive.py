@@ -2,8 +2,7 @@
 
 One module a room; this one gathers them.
 """
-from naive_scheduling import *  # noqa: F403  (naive_scheduling.py: learner, greedy, POSG)
-from naive_shedding import *  # noqa
-
 # hashing, keys, rng, streams, count_min, cost_sketch, space_saving
 from naive_core import *  # noqa: F403
+from naive_scheduling import *  # noqa: F403  (naive_scheduling.py: learner, greedy, POSG)
+from naive_shedding import *  # noqa

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from streamlb.analysis import (
     SheddingInstance,
+    cost_error_share,
     counterexamples,
     greedy_gap,
     greedy_shedding,
@@ -142,3 +143,12 @@ def test_bad_instances_are_refused(arguments, words):
             shed(*arguments)
     with pytest.raises(ValueError, match="kept_by_optimum must be at least 1"):
         greedy_gap(0)
+
+
+def test_the_share_of_wrong_estimates_counts_them_one_by_one():
+    """Two items in two columns: apart half the time, so each is expected at its own cost plus a quarter of the difference."""
+    # E = own/2 + mean/2: 2 -> 2.5 (off by a quarter), 4 -> 3.5 (off by an eighth).
+    assert [cost_error_share([2.0, 4.0], 2, epsilon) for epsilon in (0.1, 0.2, 0.3)] == [1.0, 0.5, 0.0]
+    assert cost_error_share([5.0] * 7, 3, 1e-9) == 0.0
+    with pytest.raises(ValueError, match="costs must be at least one number"):
+        cost_error_share([], 3, 0.1)
