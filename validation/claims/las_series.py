@@ -203,21 +203,38 @@ def _draw(runs, names, title):
 # --- figure 7: tweets -----------------------------------------------------------------------------------------------------------
 
 
-def mention_costs(seed: int, pmf: np.ndarray) -> np.ndarray:
-    """Return a cost for each value of the mention field: 25, 5 or 1 ms for each of its one to eight mentions.
+def mention_costs(seed: int, pmf: np.ndarray, kind: str) -> np.ndarray:
+    """Return a cost for each value of the mention field, as the paper describes them.
 
-    Drawn again until the mean is within .5 of 9.7 ms and the share at 1 ms within .02 of 36%, as printed; at most 152 ms.
+    As the most frequent value alone is 6.5% of the stream, costs are dealt again until the stream's mean is within .5 of 9.7 ms and its
+    share at 1 ms within .02 of 36%.
     """
-    chances = [0.19, 0.30, 0.51]  # media, politicians, others; with .7 ** mentions this gives the printed mean and share
+    deal = {"values": _by_values, "mentions": _by_mentions}[kind]
     for attempt in range(10_000):
-        rng = np.random.default_rng([seed, attempt])
-        mentions = np.minimum(rng.geometric(0.7, pmf.size), 8)
-        each = rng.choice([25.0, 5.0, 1.0], (pmf.size, 8), p=chances)
-        costs = np.where(np.arange(8) < mentions[:, None], each, 0.0).sum(axis=1)
-        costs = np.minimum(costs, 152.0)
+        costs = deal(np.random.default_rng([seed, attempt]), pmf.size)
         if abs(pmf @ costs - 9.7) < 0.5 and abs(pmf[costs == 1.0].sum() - 0.36) < 0.02:
             return costs
     raise RuntimeError(f"no assignment of costs fits for seed {seed}")
+
+
+def _by_values(rng, size: int) -> np.ndarray:
+    """Deal 110 values from 1 to 152 ms: 1 ms with 36%, the others with chances that fall so that the mean is 9.7 ms."""
+    others = np.linspace(2.0, 152.0, 109)
+    weights = np.exp(-(others - 2.0) / 13.0)
+    for _ in range(60):  # the rate of the fall, by Newton's method on the mean
+        chances = weights / weights.sum()
+        mean = chances @ others
+        weights = weights * np.exp(((9.7 - 0.36) / 0.64 - mean) / (chances @ (others - mean) ** 2) * (others - 2.0))
+    costs = rng.choice(np.r_[1.0, others], size, p=np.r_[0.36, 0.64 * weights / weights.sum()])
+    costs[-110:] = np.r_[1.0, others]  # every value occurs, at keys that hardly do
+    return costs
+
+
+def _by_mentions(rng, size: int) -> np.ndarray:
+    """Deal one to ten mentions of 25, 5 or 1 ms each, at most 152 ms; the chances give the printed mean and share."""
+    mentions = np.minimum(rng.geometric(0.55, size), 10)
+    each = rng.choice([25.0, 5.0, 1.0], (size, 10), p=[0.148, 0.197, 0.655])
+    return np.minimum(np.where(np.arange(10) < mentions[:, None], each, 0.0).sum(axis=1), 152.0)
 
 
 TWEETS: dict[str, tuple[str, dict[str, Any]]] = {
@@ -226,12 +243,12 @@ TWEETS: dict[str, tuple[str, dict[str, Any]]] = {
 }
 
 
-def tweet_run(seed: int, messages: int) -> dict[str, Any]:
+def tweet_run(seed: int, messages: int, kind: str) -> dict[str, Any]:
     """Run the shedders on the stand-in for the tweets, at exactly the operator's capacity."""
     from streamlb import simulate_shedding, tweets
 
     stream = tweets(messages)
-    times = mention_costs(seed, stream.pmf)
+    times = mention_costs(seed, stream.pmf, kind)
     keys = stream.draw(messages, seed)
     costs = times[keys.astype(np.int64)]
     out: dict[str, Any] = {
@@ -250,42 +267,46 @@ def tweet_run(seed: int, messages: int) -> dict[str, Any]:
 
 
 def _tweet_grid(profile: str) -> list[dict[str, Any]]:
-    return [{"seed": seed, "messages": 500_000} for seed in range(4 if profile == "quick" else 50)]
+    seeds = 4 if profile == "quick" else 50
+    return [{"seed": seed, "messages": 500_000, "kind": kind} for kind in ("values", "mentions") for seed in range(seeds)]
 
 
 TWEET_RUNS = Experiment("las_tweets", _tweet_grid, tweet_run)
 STAND_IN = (
-    "A stand-in for the tweets: Zipf over 35,000 values of the mention field with p1 = .065, costs of one to eight mentions at 25, 5 and "
-    "1 ms, mean 9.7 ms, 36% at 1 ms. It tests order and shape, not values. LAS starts from NOP."
+    "Two stand-ins for the tweets: Zipf over 35,000 values of the mention field with p1 = .065, 36% of the stream at 1 ms, mean 9.7 ms; costs are "
+    "either 110 values from 1 to 152 ms, or one to ten mentions of 25, 5 and 1 ms. Both must agree with a claim. They test order and shape, "
+    "not values. LAS starts from NOP."
 )
 
 
 def _tweet_means(runs, what):
-    return {name: float(runs[f"{name}: {what}"].mean()) for name in TWEETS}
+    """Return each shedder's mean, by stand-in."""
+    return {name: runs.groupby("kind")[f"{name}: {what}"].mean() for name in TWEETS}
 
 
 def _judge_tweets(runs, profile):
     time = _tweet_means(runs, "completion")
-    near = max(time["LAS"], time["Full Knowledge"]) / min(time["LAS"], time["Full Knowledge"])
+    near = time["LAS"] / time["Full Knowledge"]
     far = time["Straw-Man"] / time["LAS"]
+    stream = runs.groupby("kind")[["values", "most", "mean_cost", "at_1_ms"]].mean()
     return Verdict.when(
-        near <= 1.5 and far >= 10,
-        f"completion: LAS {time['LAS']:.1f}, Full Knowledge {time['Full Knowledge']:.1f}, Straw-Man {time['Straw-Man']:.0f} ms",
-        f"LAS and Full Knowledge are read as alike within a factor of 1.5. Controls: "
-        + ", ".join(f"{name} {time[name]:.1f}" for name in list(TWEETS)[3:])
-        + f" ms. Stream: {runs['values'].mean():.0f} cost values up to {runs['most'].max():.0f} ms, mean {runs['mean_cost'].mean():.2f} ms, "
-        f"{runs['at_1_ms'].mean():.0%} at 1 ms.",
+        bool(((near <= 1.5) & (near >= 1 / 1.5) & (far >= 10)).all()),
+        ", ".join(f"{name} {listed(time[name])}" for name in ("LAS", "Full Knowledge", "Straw-Man")) + " ms",
+        "LAS and Full Knowledge are read as alike within a factor of 1.5. Controls: "
+        + ", ".join(f"{name} {listed(time[name])}" for name in list(TWEETS)[3:])
+        + f" ms. Streams: {listed(stream['values'], '{:.0f}')} cost values up to {listed(stream['most'], '{:.0f}')} ms, mean "
+        f"{listed(stream['mean_cost'], '{:.2f}')} ms, {listed(stream['at_1_ms'], '{:.0%}')} at 1 ms. 55 columns for 35,000 values leave LAS little to "
+        "tell tuples apart by: Straw-Man with the factor does about as well, and reports of the clock help more.",
     )
 
 
 def _judge_tweet_drops(runs, profile):
     drop = _tweet_means(runs, "drop")
-    inside = all(0.05 <= drop[name] <= 0.10 for name in ("LAS", "Full Knowledge"))
+    inside = all(((drop[name] >= 0.05) & (drop[name] <= 0.10)).all() for name in ("LAS", "Full Knowledge"))
     return Verdict.when(
-        inside and drop["Straw-Man"] < 0.005,
-        f"drops: LAS {drop['LAS']:.3f}, Full Knowledge {drop['Full Knowledge']:.3f}, Straw-Man {drop['Straw-Man']:.4f}",
-        "Controls: " + ", ".join(f"{name} {drop[name]:.3f}" for name in list(TWEETS)[3:])
-        + ". Without the factor a shedder at exactly the operator's capacity need drop only as much as the queue's random walk asks for.",
+        bool(inside and (drop["Straw-Man"] < 0.005).all()),
+        ", ".join(f"{name} {listed(drop[name], '{:.4f}')}" for name in ("LAS", "Full Knowledge", "Straw-Man")),
+        "Over the two stand-ins. Controls: " + ", ".join(f"{name} {listed(drop[name], '{:.3f}')}" for name in list(TWEETS)[3:]) + ".",
     )
 
 
@@ -294,7 +315,7 @@ def _figure_tweets(runs, profile):
         "Completion latency on the stand-in for tweets (figure 7)", "tuple", "average completion latency (ms)", size=(7.2, 4.2)
     )
     for number, name in enumerate(["LAS", "Straw-Man", "Full Knowledge", "Straw-Man + factor", "LAS + reports"]):
-        series = np.array(runs[f"{name}: series"].tolist()).mean(axis=0)
+        series = np.array(runs[runs["kind"] == "values"][f"{name}: series"].tolist()).mean(axis=0)
         at = (np.arange(series.size) + 1) * int(runs["messages"].iloc[0]) // series.size
         axes.plot(at, series, "-", color=COLOURS[number], label=name)
     axes.axhline(32.0 + 9.7, color=PAPER, ls="--", label="τ + mean cost")
