@@ -181,7 +181,7 @@ def expected_cost_estimate_exact(frequencies: Sequence[Any], costs: Sequence[Any
     if all(isinstance(number, (Rational, np.integer)) for number in numbers):
         counts = [_fraction(frequency) for frequency in frequencies]
         return _mean_by_sums(counts, [_fraction(cost) for cost in costs], _share(columns), item)
-    return _mean_by_integral(np.asarray(frequencies, float), np.asarray(costs, float), 1.0 / columns, item)
+    return _mean_by_integral(np.asarray(frequencies, float), np.asarray(costs, float), float(_share(columns)), item)
 
 
 def _mean_by_sums(counts: list[Fraction], costs: list[Fraction], share: Fraction, item: int) -> Fraction:
@@ -257,6 +257,8 @@ def cost_tail_bound(costs: Any, columns: int, rows: int, x: float) -> np.ndarray
 
 def _share(columns: Any) -> Any:
     """Return 1/c, exact for a rational c."""
+    if not columns >= 1:
+        raise ValueError(f"columns must be at least 1, got {columns!r}")
     return 1 / _fraction(columns) if isinstance(columns, (Rational, np.integer)) else 1.0 / columns
 
 

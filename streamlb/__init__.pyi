@@ -12,7 +12,6 @@ from streamlb.streams import Drifting as Drifting
 from streamlb.streams import Phase as Phase
 from streamlb.streams import Phased as Phased
 from streamlb.streams import Stream as Stream
-from streamlb.streams import Trace as Trace
 from streamlb.streams import Uniform as Uniform
 from streamlb.streams import Zipf as Zipf
 from streamlb.streams import cashtags as cashtags
@@ -20,6 +19,7 @@ from streamlb.streams import execution_times as execution_times
 from streamlb.streams import tweets as tweets
 from streamlb.streams import twitter as twitter
 from streamlb.streams import wikipedia as wikipedia
+from streamlb.traces import Trace as Trace
 
 # tools
 from streamlb.warm import warmup as warmup
@@ -29,6 +29,8 @@ from streamlb.scheduling.greedy import greedy_schedule as greedy_schedule
 from streamlb.scheduling.posg import POSG as POSG
 from streamlb.scheduling.split import POSGInstance as POSGInstance
 from streamlb.scheduling.split import POSGScheduler as POSGScheduler
+from streamlb.simulation.operator import OperatorResult as OperatorResult
+from streamlb.simulation.operator import simulate_operator as simulate_operator
 
 # shedding
 from streamlb.shedding.baselines import FullKnowledge as FullKnowledge

@@ -1,25 +1,11 @@
 """Naive twins of streamlb.scheduling: the instance's learner, greedy scheduling, the POSG protocol."""
 
-MASK = 2**64 - 1
-GOLDEN = 0x9E3779B97F4A7C15
-
-
-def sketch_mix(x):
-    x = ((x ^ (x >> 30)) * 0xBF58476D1CE4E5B9) & MASK
-    x = ((x ^ (x >> 27)) * 0x94D049BB133111EB) & MASK
-    return x ^ (x >> 31)
+from naive_core import sketch_column, sketch_family
 
 
 def sketch_columns(key, rows, columns, seed):
-    """The column of a key in each row: pair-multiply-shift over the mixed key."""
-    draws = [sketch_mix((seed + (i + 1) * GOLDEN) & MASK) for i in range(3 * rows)]
-    mixed = sketch_mix(key & MASK)
-    at = []
-    for row in range(rows):
-        a0, a1, b = draws[3 * row : 3 * row + 3]
-        h = ((a0 + (mixed >> 32)) * (a1 + (mixed & 0xFFFFFFFF)) + b) & MASK
-        at.append(((h >> 32) * columns) >> 32)
-    return at
+    """The column of a key in each row."""
+    return [sketch_column(key, function, columns) for function in sketch_family(rows, seed)]
 
 
 class Learner:

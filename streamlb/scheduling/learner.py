@@ -31,7 +31,7 @@ BUSY, ERROR = 0, 1
 _EMPTY = -1.0
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
 def find_columns(key, family, columns, at):
     """Write the column of a key in each row into `at`, int64[rows]."""
     mixed = mix(np.uint64(key))
@@ -39,7 +39,7 @@ def find_columns(key, family, columns, at):
         at[row] = sketch_column(mixed, family[row, 0], family[row, 1], family[row, 2], columns)
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
 def estimate_cost(at, i, F, W, unseen):
     """Return W/F of instance i in the row of least F (the first of equals), or `unseen` where that cell is empty."""
     best = 0
@@ -93,7 +93,7 @@ def take_snapshot(i, F, W, snapshot):
 
 
 @njit(cache=True, nogil=True)
-def _end_of_window(i, F, W, snapshot, counts, values, tolerance, printed):
+def end_of_window(i, F, W, snapshot, counts, values, tolerance, printed):
     """Move the state machine of instance i; True when its pair is stable."""
     counts[i, SINCE] = 0
     if counts[i, PHASE] == STABILIZING:
@@ -106,24 +106,70 @@ def _end_of_window(i, F, W, snapshot, counts, values, tolerance, printed):
     return False
 
 
-@njit(cache=True, nogil=True)
-def learn_execution(at, cost, i, F, W, snapshot, counts, values, window, tolerance, printed):
-    """Add one execution of the key with columns `at` on instance i; True when the pair is to be sent."""
+@njit(cache=True, nogil=True, forceinline=True)
+def add_execution(at, cost, i, F, W, counts, values, window):
+    """Add one execution of the key with columns `at` on instance i; True when a window ends, then `end_of_window`."""
     for row in range(at.size):
         F[i, row, at[row]] += 1
         W[i, row, at[row]] += cost
     values[i, BUSY] += cost
     counts[i, SINCE] += 1
-    if counts[i, SINCE] < window:
+    return counts[i, SINCE] >= window
+
+
+@njit(cache=True, nogil=True)
+def learn_execution(at, cost, i, F, W, snapshot, counts, values, window, tolerance, printed):
+    """Add one execution of the key with columns `at` on instance i; True when the pair is to be sent."""
+    if not add_execution(at, cost, i, F, W, counts, values, window):
         return False
-    return _end_of_window(i, F, W, snapshot, counts, values, tolerance, printed)
+    return end_of_window(i, F, W, snapshot, counts, values, tolerance, printed)
+
+
+@njit(cache=True, nogil=True)
+def worth_sending(i, F, W, sent, tolerance):
+    """Whether the pair of instance i differs from the one it sent last, whose W/F are in `sent`; then note it as sent.
+
+    It differs when a cell that both know moved by more than 3 tolerance (relative, on average) or the mean over all
+    of them by more than tolerance: cells are noisy, their mean is not. Before the first pair everything in `sent` is
+    -1.
+    """
+    moved, old_sum, new_sum = 0.0, 0.0, 0.0
+    for row in range(F.shape[1]):
+        for column in range(F.shape[2]):
+            count, old = F[i, row, column], sent[i, row, column]
+            if count > 0 and old != _EMPTY:
+                moved += abs(old * count - W[i, row, column])
+                old_sum += old * count
+                new_sum += W[i, row, column]
+    if old_sum > 0.0 and moved <= 3.0 * tolerance * old_sum and abs(new_sum - old_sum) <= tolerance * old_sum:
+        return False
+    take_snapshot(i, F, W, sent)
+    return True
+
+
+# Loops, not slices: a slice counts references and can raise, which slows every kernel that it is inlined into.
+@njit(cache=True, nogil=True)
+def clear_pair(i, F, W):
+    """Empty entry i of a stack of pairs."""
+    for row in range(F.shape[1]):
+        for column in range(F.shape[2]):
+            F[i, row, column] = 0
+            W[i, row, column] = 0.0
+
+
+@njit(cache=True, nogil=True)
+def copy_pair(source, from_F, from_W, target, F, W):
+    """Copy entry `source` of a stack of pairs to entry `target` of another."""
+    for row in range(F.shape[1]):
+        for column in range(F.shape[2]):
+            F[target, row, column] = from_F[source, row, column]
+            W[target, row, column] = from_W[source, row, column]
 
 
 @njit(cache=True, nogil=True)
 def start_anew(i, F, W, counts):
     """Empty the matrices of instance i after they were sent and go back to START."""
-    F[i] = 0
-    W[i] = 0.0
+    clear_pair(i, F, W)
     counts[i, SINCE] = 0
     counts[i, PHASE] = START
     counts[i, SENT] += 1

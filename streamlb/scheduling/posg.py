@@ -19,7 +19,7 @@ from streamlb._jit import njit
 from streamlb.hashing import sketch_family
 from streamlb.keys import key_array, key_int
 from streamlb.scheduling import messages
-from streamlb.scheduling.learner import BUSY, estimate_cost, find_columns, learn_execution, start_anew
+from streamlb.scheduling.learner import BUSY, estimate_cost, find_columns, learn_execution, start_anew, worth_sending
 from streamlb.scheduling.protocol import (
     ACTIVE,
     ASKED,
@@ -41,6 +41,7 @@ from streamlb.scheduling.protocol import (
     MARKS,
     MATRICES,
     MEAN,
+    ON_CHANGE,
     PHASE,
     PHASES,
     PRINTED,
@@ -65,10 +66,8 @@ from streamlb.scheduling.protocol import (
 
 @njit(cache=True, nogil=True)
 def _submit_one(key, now, family, F, W, clocks, marks, regs, at):
-    """Return the instance of a tuple, -1 when there is none."""
+    """Return the instance of a tuple."""
     i = choose_instance(now, clocks, marks, regs)
-    if i < 0:
-        return i
     if regs[PHASE] != ROUND_ROBIN:
         find_columns(key, family, F.shape[2], at)
         charge(at, i, now, F, W, clocks, regs)
@@ -98,7 +97,7 @@ def _scheduler_views(ints, floats, family):
 
 @njit(cache=True, nogil=True)
 def _learner_views(ints, floats, family):
-    """Return F, W, snapshot, counts and values of all instances, views of the packed state."""
+    """Return F, W, snapshot, counts, values and sent of all instances, views of the packed state."""
     k, rows, columns = ints[INSTANCES], family.shape[0], ints[COLUMNS]
     cells = k * rows * columns
     a = REGISTERS + rows + MARKS * k + cells
@@ -107,8 +106,9 @@ def _learner_views(ints, floats, family):
     a = 1 + CLOCKS * k + cells
     W = floats[a : a + cells].reshape(k, rows, columns)
     snapshot = floats[a + cells : a + 2 * cells].reshape(k, rows, columns)
-    values = floats[a + 2 * cells : a + 2 * cells + 2 * k].reshape(k, 2)
-    return F, W, snapshot, counts, values
+    sent = floats[a + 2 * cells : a + 3 * cells].reshape(k, rows, columns)
+    values = floats[a + 3 * cells : a + 3 * cells + 2 * k].reshape(k, 2)
+    return F, W, snapshot, counts, values, sent
 
 
 @njit(cache=True, nogil=True)
@@ -131,7 +131,7 @@ def _complete_live(i, key, elapsed, now, family, ints, floats):
     if marks[ACTIVE, i] == 0:
         regs[IGNORED] += 1
         return
-    lF, lW, snapshot, counts, values = _learner_views(ints, floats, family)
+    lF, lW, snapshot, counts, values, sent = _learner_views(ints, floats, family)
     find_columns(key, family, F.shape[2], at)
     ready = learn_execution(
         at, elapsed, i, lF, lW, snapshot, counts, values, regs[WINDOW], floats[0], regs[PRINTED] == 1
@@ -143,7 +143,8 @@ def _complete_live(i, key, elapsed, now, family, ints, floats):
         marks[CARRIER, i] = 0
         accept_reply(i, marks[CARRIED_EPOCH, i], clock, carried[0], carried[1], clocks, marks, regs)
     if ready:
-        accept_matrices(i, i, lF, lW, F, W, clocks, marks, regs)
+        if regs[ON_CHANGE] == 0 or worth_sending(i, lF, lW, sent, floats[0]):
+            accept_matrices(i, i, lF, lW, F, W, clocks, marks, regs)
         start_anew(i, lF, lW, counts)
 
 
@@ -185,6 +186,8 @@ class POSG:
         All instances asked together, as printed, or each alone, its reply applied at once.
     resync : bool or int
         Tuples in RUN after which instances are asked again; True is window * instances, False never (as printed).
+    resend : {"always", "changed"}
+        Whether a stable pair of matrices is sent each time, as printed, or only when it differs from the one sent last.
     timeout : int, optional
         Tuples after which missing replies are awaited no more; window * instances by default.
 
@@ -244,7 +247,14 @@ class POSG:
         """Lay all arrays into the two that the kernels take, in the order of their views."""
         at = np.zeros(self._rules.rows, np.int64)
         whole = (scheduler["regs"], at, scheduler["marks"], scheduler["F"], learners["F"], learners["counts"])
-        real = (scheduler["clocks"], scheduler["W"], learners["W"], learners["snapshot"], learners["values"])
+        real = (
+            scheduler["clocks"],
+            scheduler["W"],
+            learners["W"],
+            learners["snapshot"],
+            learners["sent"],
+            learners["values"],
+        )
         self._ints = np.concatenate([array.ravel() for array in whole])
         self._floats = np.concatenate([[self._rules.tolerance], *(array.ravel() for array in real)])
         self._take_views()
@@ -269,16 +279,11 @@ class POSG:
         now : float, optional
             The present time; only ``idle="clamp"`` looks at it.
         """
-        i = _submit_live(key_int(key), self._time(now), self._family, self._ints, self._floats)
-        if i < 0:
-            raise RuntimeError("every instance has left: join one before submitting")
-        return i
+        return _submit_live(key_int(key), self._time(now), self._family, self._ints, self._floats)
 
     def submit_many(self, keys: Any, now: Any = None) -> np.ndarray:
         """Return the instances of many tuples, int32[m]: what looping `submit` gives."""
         keys = key_array(keys)
-        if not self._scheduler[3][ACTIVE].any():
-            raise RuntimeError("every instance has left: join one before submitting")
         out = np.empty(keys.size, np.int32)
         _submit_many(keys, self._time(now), self._family, self._ints, self._floats, out)
         return out
@@ -309,7 +314,7 @@ class POSG:
 
     def join(self) -> int:
         """Add an instance that has learnt nothing and return its number."""
-        fresh = zip(("F", "W", "snapshot", "counts", "values"), self._learners, (0, 0, -1, 0, 0))
+        fresh = zip(self._rules.learners(), self._learners, (0, 0, -1, 0, 0, -1))
         learners = {name: _grown(array, 0, empty) for name, array, empty in fresh}
         F, W, clocks, marks, regs = self._scheduler
         scheduler = {
@@ -325,14 +330,16 @@ class POSG:
         return self.instances - 1
 
     def leave(self, instance: Any) -> None:
-        """Send an instance no more tuples; what it still completes is ignored."""
-        remove_instance(self._instance(instance), *self._scheduler[2:])
+        """Send an instance no more tuples; what it still completes is ignored. The last one cannot leave."""
+        instance = self._instance(instance)
+        check_not_last(instance, self._scheduler[3])
+        remove_instance(instance, *self._scheduler[2:])
 
     def restart(self, instance: Any) -> None:
         """Let an instance start over with nothing learnt: after a crash, or after `leave`."""
         instance = self._instance(instance)
         remove_instance(instance, *self._scheduler[2:])
-        for array, empty in zip(self._learners, (0, 0, -1, 0, 0)):
+        for array, empty in zip(self._learners, (0, 0, -1, 0, 0, -1)):
             array[instance] = empty
         enter_instance(instance, self._rules.busy, *self._scheduler)
 
@@ -364,7 +371,7 @@ class POSG:
     @property
     def messages(self) -> dict[str, int]:
         """Messages exchanged: matrices, replies, requests (carried by tuples), their bytes; synchronisations, time-outs, ignored."""
-        return _count_messages(self._scheduler[4], self._rules)
+        return count_messages(self._scheduler[4], self._rules)
 
     def estimate(self, instance: Any, key: Any) -> float:
         """Return what the scheduler expects a key to cost on an instance."""
@@ -403,6 +410,12 @@ class POSG:
         return f"<POSG {self.instances} instances, {self.phase}, epoch {self.epoch}, {self._ints[SUBMITTED]} tuples>"
 
 
+def check_not_last(instance: int, marks: np.ndarray) -> None:
+    """Refuse to let the only instance go."""
+    if marks[ACTIVE, instance] and marks[ACTIVE].sum() == 1:
+        raise ValueError(f"instance must not be the last one that takes part, got {instance}")
+
+
 def _grown(array: np.ndarray, axis: int, fill: float = 0) -> np.ndarray:
     """Return a C-contiguous copy with one more entry along an axis."""
     shape = list(array.shape)
@@ -410,7 +423,8 @@ def _grown(array: np.ndarray, axis: int, fill: float = 0) -> np.ndarray:
     return np.ascontiguousarray(np.concatenate([array, np.full(shape, fill, array.dtype)], axis))
 
 
-def _count_messages(regs: np.ndarray, rules: Rules) -> dict[str, int]:
+def count_messages(regs: np.ndarray, rules: Rules) -> dict[str, int]:
+    """Return the counters of a scheduler, with the bytes that its messages take."""
     matrices, replies, requests = (int(regs[at]) for at in (MATRICES, REPLIES, REQUESTS))
     size = messages.size_of
     return {

@@ -7,7 +7,7 @@ next epoch. With `STAGGERED` only the first synchronisation is such a barrier: t
 `RESYNC` tuples and its reply applied at once.
 
 State: F int64 and W float64[instances, rows, columns], the matrices received; clocks float64[7, instances], marks
-int64[10, instances] and regs int64[28], whose rows and registers are named below.
+int64[10, instances] and regs int64[29], whose rows and registers are named below.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import numpy as np
 
 from streamlb import _check
 from streamlb._jit import njit
-from streamlb.scheduling.learner import estimate_cost, mean_cost
+from streamlb.scheduling.learner import clear_pair, copy_pair, estimate_cost, mean_cost
 from streamlb.sketches.count_min import sketch_shape
 
 ROUND_ROBIN, SEND_ALL, WAIT_ALL, RUN = 0, 1, 2, 3
@@ -32,17 +32,20 @@ CLOCKS = 7
 # submitted to it, completed by it, and which of them carries the request on its way (0: none) of which epoch.
 ACTIVE, KNOWN, ASKED, REPLIED, USED, DUE, SENT_TO, DONE, CARRIER, CARRIED_EPOCH = range(10)
 MARKS = 10
-# Registers: state, then counters, then rules.
+# Registers: state, counters, two for the simulator, rules; LIMIT: tuples that this phase may last before something is due.
 PHASE, EPOCH, TURN, WAITING, SINCE, SUBMITTED, CARRIES = 0, 1, 2, 3, 4, 5, 6
 MATRICES, REPLIES, REQUESTS, SYNCS, TIMEOUTS, IGNORED, FIRST_RUN = 7, 8, 9, 10, 11, 12, 13
+LAST, EVENT = 14, 15
 TIES, CLAMP, RESYNC, TIMEOUT, UNSEEN_ZERO, STAGGERED, BUSY_CLOCK, PRINTED, WINDOW = 16, 17, 18, 19, 20, 21, 22, 23, 24
-INSTANCES, COLUMNS = 25, 26
-REGISTERS = 28
+INSTANCES, COLUMNS, LIMIT, ON_CHANGE = 25, 26, 27, 28
+REGISTERS = 29
+_NEVER = np.iinfo(np.int64).max
 
 TIE_RULES = ("first", "least_recent")
 IDLE_RULES = ("ignore", "clamp")
 UNSEEN_RULES = ("mean", "zero")
 SYNC_RULES = ("barrier", "staggered")
+SEND_RULES = ("always", "changed")
 CLOCK_RULES = ("wall", "busy")
 
 
@@ -59,7 +62,7 @@ def _next_in_turn(start, marks):
     return -1
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
 def least_loaded(now, clocks, marks, clamp, least_recent):
     """Return the instance with the least estimated clock; idle ones count as `now` when clamping."""
     best = 0
@@ -90,6 +93,7 @@ def begin_sync(regs):
 def _enter_run(marks, regs):
     regs[PHASE] = RUN
     regs[SINCE] = 0
+    regs[LIMIT] = regs[RESYNC] if regs[RESYNC] > 0 and regs[STAGGERED] == 0 else _NEVER
     k = marks.shape[1]
     for i in range(k):
         marks[DUE, i] = regs[SUBMITTED] + (regs[RESYNC] * (i + 1)) // k
@@ -154,26 +158,37 @@ def _send_in_turn(marks, regs):
     if following <= i:
         regs[PHASE] = WAIT_ALL
         regs[SINCE] = 0
+        regs[LIMIT] = regs[TIMEOUT]
     return i
 
 
 @njit(cache=True, nogil=True)
-def choose_instance(now, clocks, marks, regs):
-    """Return the instance of the next tuple; -1 when every instance has left. CARRIES says whether it takes a request along."""
-    regs[CARRIES] = 0
-    if regs[PHASE] == RUN and regs[STAGGERED] == 0 and regs[RESYNC] > 0 and regs[SINCE] >= regs[RESYNC]:
+def _choose_in_turn(clocks, marks, regs):
+    """Choose where greedy does not apply; -1 when it does after all, the synchronisation that was awaited being given up."""
+    if regs[PHASE] == RUN:
         begin_sync(regs)
-    elif regs[PHASE] == WAIT_ALL and regs[SINCE] >= regs[TIMEOUT]:
+    elif regs[PHASE] == WAIT_ALL:
         regs[TIMEOUTS] += 1
         _synchronise(clocks, marks, regs)
-    regs[SUBMITTED] += 1
-    regs[SINCE] += 1
-    if regs[PHASE] == ROUND_ROBIN:
-        i = _next_in_turn(regs[TURN], marks)
-        regs[TURN] = i + 1 if i + 1 < marks.shape[1] else 0
-        return i
+        return -1
     if regs[PHASE] == SEND_ALL:
+        regs[SINCE] += 1
         return _send_in_turn(marks, regs)
+    i = _next_in_turn(regs[TURN], marks)
+    regs[TURN] = i + 1 if i + 1 < marks.shape[1] else 0
+    return i
+
+
+@njit(cache=True, nogil=True, forceinline=True)
+def choose_instance(now, clocks, marks, regs):
+    """Return the instance of the next tuple; at least one takes part. CARRIES says whether it takes a request along."""
+    regs[CARRIES] = 0
+    regs[SUBMITTED] += 1
+    if regs[PHASE] < WAIT_ALL or regs[SINCE] >= regs[LIMIT]:
+        i = _choose_in_turn(clocks, marks, regs)
+        if i >= 0:
+            return i
+    regs[SINCE] += 1
     i = least_loaded(now, clocks, marks, regs[CLAMP] == 1, regs[TIES] == 1)
     marks[USED, i] = regs[SUBMITTED]
     if regs[STAGGERED] == 1 and regs[PHASE] == RUN and regs[SUBMITTED] >= marks[DUE, i]:
@@ -181,7 +196,7 @@ def choose_instance(now, clocks, marks, regs):
     return i
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
 def charge(at, i, now, F, W, clocks, regs):
     """Add the estimate of the tuple with columns `at` to the clock of instance i and return it (listing III.2)."""
     unseen = 0.0 if regs[UNSEEN_ZERO] == 1 else clocks[MEAN, i]
@@ -220,8 +235,7 @@ def _mean_of_known(row, clocks, marks):
 @njit(cache=True, nogil=True)
 def accept_matrices(i, source, from_F, from_W, F, W, clocks, marks, regs):
     """Take entry `source` of a stack of pairs as the matrices of instance i."""
-    F[i] = from_F[source]
-    W[i] = from_W[source]
+    copy_pair(source, from_F, from_W, i, F, W)
     clocks[MEAN, i] = mean_cost(i, F, W)
     marks[KNOWN, i] = 1
     regs[MATRICES] += 1
@@ -258,13 +272,13 @@ def accept_reply(i, epoch, clock, estimate, assigned, clocks, marks, regs):
 @njit(cache=True, nogil=True)
 def enter_instance(i, busy, F, W, clocks, marks, regs):
     """Let instance i take part, with no matrices; where the others are known it starts at their mean clock and cost."""
-    F[i] = 0
-    W[i] = 0.0
+    clear_pair(i, F, W)
     clocks[CLOCK, i] = _mean_of_known(CLOCK, clocks, marks)
     clocks[MEAN, i] = _mean_of_known(MEAN, clocks, marks)
     clocks[ASSIGNED, i] = 0.0
     clocks[OFFSET, i] = clocks[CLOCK, i] if busy else 0.0  # a fresh instance counts its busy time from 0
-    marks[:, i] = 0
+    for row in range(MARKS):
+        marks[row, i] = 0
     marks[ACTIVE, i] = 1
     marks[ASKED, i] = marks[REPLIED, i] = -1
     if regs[PHASE] != ROUND_ROBIN and (regs[STAGGERED] == 0 or regs[PHASE] != RUN):
@@ -297,7 +311,7 @@ class Rules:
     """The checked parameters of POSG, shared by the live classes and the simulator; see `streamlb.POSG` for their meaning."""
 
     __slots__ = (
-        "busy", "columns", "idle", "instances", "printed", "resync", "rows", "seed", "synchronise", "ties", "timeout",
+        "busy", "columns", "idle", "instances", "printed", "resend", "resync", "rows", "seed", "synchronise", "ties", "timeout",
         "tolerance", "unseen", "window",
     )  # fmt: skip
 
@@ -320,6 +334,7 @@ class Rules:
         synchronise: str = "barrier",
         resync: Any = True,
         timeout: Any = None,
+        resend: str = "always",
     ):
         self.instances = _check.integer("instances", instances, 1, 2**31 - 1)
         self.window = _check.integer("window", window, 1)
@@ -336,6 +351,7 @@ class Rules:
         self.ties = _check.choice("ties", ties, TIE_RULES)
         self.unseen = _check.choice("unseen", unseen, UNSEEN_RULES)
         self.synchronise = _check.choice("synchronise", synchronise, SYNC_RULES)
+        self.resend = _check.choice("resend", resend, SEND_RULES)
         cycle = self.window * self.instances
         self.resync = self._period("resync", resync, cycle)
         if synchronise == "staggered" and self.resync == 0:
@@ -356,7 +372,7 @@ class Rules:
         regs[TIES] = TIE_RULES.index(self.ties)
         regs[CLAMP] = self.idle == "clamp"
         regs[RESYNC] = self.resync
-        regs[TIMEOUT] = self.timeout if self.timeout else np.iinfo(np.int64).max
+        regs[TIMEOUT] = self.timeout if self.timeout else _NEVER
         regs[UNSEEN_ZERO] = self.unseen == "zero"
         regs[STAGGERED] = self.synchronise == "staggered"
         regs[BUSY_CLOCK] = self.busy
@@ -364,6 +380,7 @@ class Rules:
         regs[WINDOW] = self.window
         regs[INSTANCES] = self.instances
         regs[COLUMNS] = self.columns
+        regs[ON_CHANGE] = self.resend == "changed"
         return regs
 
     def scheduler(self) -> dict[str, np.ndarray]:
@@ -381,7 +398,7 @@ class Rules:
         }
 
     def learners(self) -> dict[str, np.ndarray]:
-        """Return fresh learners' arrays by name: F, W, snapshot, counts, values, a stack of all instances."""
+        """Return fresh learners' arrays by name, a stack of all instances: F, W, snapshot, counts, values, sent."""
         shape = (self.instances, self.rows, self.columns)
         return {
             "F": np.zeros(shape, np.int64),
@@ -389,4 +406,5 @@ class Rules:
             "snapshot": np.full(shape, -1.0),
             "counts": np.zeros((self.instances, 4), np.int64),
             "values": np.zeros((self.instances, 2)),
+            "sent": np.full(shape, -1.0),
         }

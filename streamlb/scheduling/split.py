@@ -16,9 +16,9 @@ import numpy as np
 from streamlb import _check
 from streamlb.hashing import sketch_family
 from streamlb.keys import key_int
-from streamlb.scheduling.learner import CostLearner
+from streamlb.scheduling.learner import CostLearner, worth_sending
 from streamlb.scheduling.messages import Hello, Matrices, MessageError, Reply, Report, Request, decode, encode
-from streamlb.scheduling.posg import _count_messages, _grown, _submit_one
+from streamlb.scheduling.posg import _grown, _submit_one, check_not_last, count_messages
 from streamlb.scheduling.protocol import (
     ACTIVE,
     ASSIGNED,
@@ -30,6 +30,7 @@ from streamlb.scheduling.protocol import (
     KNOWN,
     PHASE,
     PHASES,
+    SEND_RULES,
     SUBMITTED,
     Rules,
     accept_matrices,
@@ -37,7 +38,6 @@ from streamlb.scheduling.protocol import (
     enter_instance,
     remove_instance,
 )
-
 
 _GAP = 64  # how far beyond the known instances a new one may be numbered: a stray number must not allocate much
 
@@ -101,8 +101,6 @@ class POSGScheduler:
             The present time, on the clock that the instances use; only ``idle="clamp"`` looks at it.
         """
         i = _submit_one(key_int(key), _time(now), self._family, *self._scheduler, self._at)
-        if i < 0:
-            raise RuntimeError("every instance has left: one must join before tuples are submitted")
         clocks, regs = self._scheduler[2], self._scheduler[4]
         if regs[CARRIES] == 0:
             return i, None
@@ -171,8 +169,9 @@ class POSGScheduler:
         return True
 
     def leave(self, instance: Any) -> None:
-        """Send an instance no more tuples. A message of a later life brings it back."""
+        """Send an instance no more tuples; a message of a later life brings it back. The last one cannot leave."""
         instance = _check.integer("instance", instance, 0, self.instances - 1)
+        check_not_last(instance, self._scheduler[3])
         remove_instance(instance, *self._scheduler[2:])
 
     @property
@@ -203,7 +202,7 @@ class POSGScheduler:
     @property
     def messages(self) -> dict[str, int]:
         """Messages taken and sent, see `POSG.messages`."""
-        return _count_messages(self._scheduler[4], self._rules)
+        return count_messages(self._scheduler[4], self._rules)
 
     def __repr__(self) -> str:
         tuples = self._scheduler[4][SUBMITTED]
@@ -223,6 +222,8 @@ class POSGInstance:
         What it reports: when it completed a tuple, or the sum of its execution times.
     incarnation : int, optional
         Grows each time the instance starts; by default the time in nanoseconds.
+    resend : {"always", "changed"}
+        Whether every stable pair of matrices is sent, or only one that differs from the last.
 
     Examples
     --------
@@ -235,7 +236,7 @@ class POSGInstance:
     time given as `now`, in the unit of `elapsed`.
     """
 
-    __slots__ = ("busy", "incarnation", "instance", "learner")
+    __slots__ = ("_sent", "busy", "incarnation", "instance", "learner", "on_change", "suppressed")
 
     def __init__(
         self,
@@ -249,13 +250,17 @@ class POSGInstance:
         rounding: str = "ceil",
         clock: str = "wall",
         incarnation: Any = None,
+        resend: str = "always",
     ):
         self.instance = _check.integer("instance", instance, 0, 2**20 - 1)
         self.busy = _check.choice("clock", clock, CLOCK_RULES) == "busy"
         self.incarnation = (
             time.time_ns() if incarnation is None else _check.integer("incarnation", incarnation, 1, 2**63 - 1)
         )
+        self.on_change = _check.choice("resend", resend, SEND_RULES) == "changed"
         self.learner = CostLearner(window, tolerance, epsilon, delta, seed, stability, rounding)
+        self._sent = np.full_like(self.learner.snapshot, -1.0)
+        self.suppressed = 0
 
     def hello(self) -> bytes:
         """Return the message that says that this instance started; needed to join or restart before any matrices."""
@@ -285,11 +290,17 @@ class POSGInstance:
             out.append(
                 encode(Reply(self.instance, self.incarnation, asked.epoch, clock, asked.estimate, asked.assigned))
             )
-        if stable:
+        if stable and self.on_change and not self._changed():
+            self.learner.take()
+            self.suppressed += 1
+        elif stable:
             F, W = self.learner.take()
-            ids = self.instance, self.incarnation, self.learner.sent, self.learner.seed
+            ids = self.instance, self.incarnation, self.learner.sent, self.learner.seed  # numbers grow, with gaps
             out.append(encode(Matrices(*ids, F, W)))
         return out
+
+    def _changed(self) -> bool:
+        return worth_sending(0, self.learner.F, self.learner.W, self._sent, self.learner.tolerance)
 
     def _request(self, data: bytes) -> Request:
         message = decode(data)

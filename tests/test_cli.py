@@ -1,0 +1,207 @@
+"""The command line, as a user meets it."""
+
+import os
+import shutil
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from streamlb.validation import validate as validation
+from streamlb.validation.claims import all_claims
+from streamlb.validation.engine import RunError, to_json
+from streamlb.validation.validate import UsageError, output_folder, select_claims
+
+import streamlb
+from streamlb import cli
+
+ROOT = Path(streamlb.__file__).parent.parent
+
+
+def run(*arguments, cwd=ROOT, **environment):
+    return subprocess.run(
+        [sys.executable, "-m", "streamlb", *arguments],
+        cwd=cwd,
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+
+
+def test_patterns_choose_claims():
+    assert [claim.id for claim in select_claims("POSG-CM*,LAS-F1")] == ["POSG-CM1", "POSG-CM2", "LAS-F1"]
+    assert [claim.id for claim in select_claims(" posg-f1 ")] == ["POSG-F1"]
+    everything = select_claims(None)
+    assert {claim.id for claim in everything} == {claim.id for claim in all_claims()}
+    papers = [claim.paper for claim in everything]
+    assert papers == sorted(papers, key=["POSG", "LAS", "DC", "CG", "PIPE", "OWN"].index)
+
+
+@pytest.mark.parametrize(
+    ("patterns", "words"), [("POSG-CM9", "did you mean POSG-CM"), ("zzz", "ids look like"), (" , ", "at least one")]
+)
+def test_an_unknown_claim_exits_with_2(capsys, patterns, words):
+    with pytest.raises(UsageError, match=words):
+        select_claims(patterns)
+    assert cli.main(["validate", "--claims", patterns]) == 2
+    assert_one_line(capsys, words)
+
+
+def assert_one_line(capsys, words):
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err.startswith("streamlb: ")
+    assert captured.err.count("\n") == 1
+    assert words in captured.err
+
+
+@pytest.mark.parametrize("kind", ["below a file", "a file", "no permission"])
+def test_an_unwritable_folder_exits_with_2(capsys, monkeypatch, tmp_path, kind):
+    target = tmp_path / "out"
+    if kind == "no permission":
+
+        def refuse(self, *args, **kwargs):  # the tests may run as root, whom no permission stops
+            raise PermissionError(13, "Permission denied", str(self))
+
+        monkeypatch.setattr(Path, "mkdir", refuse)
+    else:
+        target.write_text("a file")
+        target = target / "below" if kind == "below a file" else target
+    assert cli.main(["validate", "--claims", "POSG-F1", "--out", str(target)]) == 2
+    assert_one_line(capsys, f"cannot write to the output folder {str(target)!r}")
+
+
+@pytest.mark.parametrize(
+    ("master", "words"), [("spark://127.0.0.1:1", "does not answer"), ("lokal[2]", "master must be local")]
+)
+def test_a_bad_master_exits_with_2(capsys, tmp_path, master, words):
+    out = tmp_path / "out"
+    assert cli.main(["validate", "--claims", "POSG-F1", "--out", str(out), "--master", master]) == 2
+    assert_one_line(capsys, words)
+    assert not out.exists()
+
+
+def test_a_failing_run_exits_with_1_and_says_where(capsys, monkeypatch):
+    def fail(*args, **kwargs):
+        raise RunError("experiment x, row 3 {} failed:\nTraceback")
+
+    monkeypatch.setattr(validation, "validate", fail)
+    assert cli.main(["validate", "--claims", "POSG-F1"]) == 1
+    assert "experiment x, row 3" in capsys.readouterr().err
+
+
+def test_an_interrupted_run_exits_with_130(capsys, monkeypatch):
+    def interrupt(*args, **kwargs):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(validation, "validate", interrupt)
+    assert cli.main(["validate", "--claims", "POSG-F1"]) == 130
+    assert "--resume" in capsys.readouterr().err
+
+
+def test_output_folder_leaves_no_trace_of_its_probe(tmp_path):
+    folder = output_folder(tmp_path / "a" / "b")
+    assert sorted(path.name for path in folder.rglob("*")) == ["figures", "results"]
+    assert stat.S_ISDIR(folder.stat().st_mode)
+
+
+def test_info(capsys, monkeypatch):
+    assert cli.main(["info"]) == 0
+    text = capsys.readouterr().out
+    for word in ("streamlb", "numba", "pyspark", "java", "cache", "kernels"):
+        assert f"\n{word} " in f"\n{text}"
+    from streamlb import _jit
+
+    assert _jit.cache_root() in text
+
+
+def test_cache_state_tells_warm_from_cold(monkeypatch, tmp_path):
+    from streamlb import _jit
+
+    folders = {}
+
+    def folder_of(path):
+        return folders.setdefault(path, str(tmp_path / os.path.basename(path)))
+
+    monkeypatch.setattr(_jit, "cache_folder", folder_of)
+    assert cli._cache_state().startswith("cold: compiled for 0 of")
+    for count, folder in enumerate(folders.values(), 1):
+        os.makedirs(folder)
+        Path(folder, "kernel.nbi").touch()
+        assert cli._cache_state().startswith(
+            "warm" if count == len(folders) else f"partly warm: compiled for {count} of"
+        )
+    assert os.path.join(os.path.dirname(cli.__file__), "hashing.py") in folders
+    assert cli.__file__ not in folders
+
+
+def test_every_claim_is_complete():
+    """What the report needs of a claim, and grids that are JSON, in both profiles."""
+    claims = all_claims()
+    ids = [claim.id for claim in claims]
+    assert len(ids) == len(set(ids))
+    for claim in claims:
+        assert claim.id.startswith(claim.paper + "-")
+        assert {*claim.kind.replace("+", "/").split("/")} <= {"a", "b", "c"}
+        assert all((claim.where, claim.statement, claim.claimed, claim.criterion))
+    for experiment in {claim.experiment.name: claim.experiment for claim in claims}.values():
+        quick = experiment.grid("quick")
+        assert quick
+        assert all(isinstance(row, dict) and to_json(row) for row in quick)
+        assert min(experiment.cost(row) for row in quick) >= 0
+
+
+@pytest.mark.spark
+def test_validate_from_a_bare_checkout_in_a_folder_with_a_space(tmp_path):
+    """The real command on a copy of the sources that is not installed: workers import that copy, and nothing else is written."""
+    checkout = tmp_path / "a checkout"
+    ignore = shutil.ignore_patterns("__pycache__")
+    for name in ("streamlb", "analysis", "validation"):
+        shutil.copytree(ROOT / name, checkout / name, ignore=ignore)
+    shutil.copy(ROOT / "setup.cfg", checkout)
+    (checkout / "validation" / "claims" / "zz_where.py").write_text(
+        "from ..claim import Claim, Experiment, Verdict\n"
+        "import streamlb\n"
+        "WHERE = Experiment('where', lambda p: [{'seed': 1}], lambda seed: {'file': streamlb.__file__})\n"
+        "CLAIMS = [Claim('OWN-WHERE', 'OWN', 'a', 'here', 's', 'c', 'k', WHERE, "
+        "lambda runs, p: Verdict.when(True, runs['file'][0]))]\n"
+    )
+    arguments = ("validate", "--claims", "OWN-WHERE,LAS-MK,POSG-F9c", "--out", "the report", "--master", "local[2]")
+    done = run(*arguments, cwd=checkout, PYTHONDONTWRITEBYTECODE="1")
+    assert done.returncode == 0, done.stderr
+    assert str((checkout / "the report" / "report.html").resolve()) in done.stdout
+    assert ["all", "2", "1", "0"] in [line.split() for line in done.stdout.splitlines()]
+
+    out = checkout / "the report"
+    verdicts = pd.read_csv(out / "verdicts.csv").set_index("claim")
+    assert verdicts["verdict"].to_dict() == {"POSG-F9c": "differs", "LAS-MK": "reproduced", "OWN-WHERE": "reproduced"}
+    assert verdicts["measured"]["OWN-WHERE"] == str(checkout / "streamlb" / "__init__.py")
+    assert sorted(path.name for path in out.iterdir()) == [
+        "figures",
+        "report.html",
+        "results",
+        "verdicts.csv",
+        "verdicts.parquet",
+    ]
+    assert sorted(path.name for path in (out / "results").iterdir()) == [
+        "cost_tail_rows.parquet",
+        "sketch_shapes.parquet",
+        "where.parquet",
+    ]
+    assert sorted(path.name for path in (out / "figures").iterdir()) == ["LAS-MK.png", "LAS-MK.svg"]
+
+    before = {name: (out / "results" / f"{name}.parquet").read_bytes() for name in ("where", "cost_tail_rows")}
+    again = run(*arguments, "--resume", cwd=checkout, PYTHONDONTWRITEBYTECODE="1")
+    assert again.returncode == 0, again.stderr
+    assert "starting Spark" not in again.stderr  # all was there
+    assert before == {name: (out / "results" / f"{name}.parquet").read_bytes() for name in before}
+    assert sorted(path.name for path in checkout.iterdir()) == [
+        "analysis",
+        "setup.cfg",
+        "streamlb",
+        "the report",
+        "validation",
+    ]

