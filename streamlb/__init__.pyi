@@ -39,6 +39,7 @@ from streamlb.shedding.baselines import StrawMan as StrawMan
 from streamlb.shedding.load_aware import LoadAwareShedder as LoadAwareShedder
 from streamlb.shedding.remote import RemoteOperator as RemoteOperator
 from streamlb.shedding.remote import RemoteShedder as RemoteShedder
+from streamlb.simulation.composed import simulate_shed_operator as simulate_shed_operator
 from streamlb.simulation.shedding import SheddingResult as SheddingResult
 from streamlb.simulation.shedding import seven_phases as seven_phases
 from streamlb.simulation.shedding import simulate_shedding as simulate_shedding

@@ -1,7 +1,8 @@
 """The shedders that load-aware shedding is compared with (paper 003, section 5.1), under its interface.
 
-`StrawMan` takes every tuple to cost the mean, `FullKnowledge` knows each cost, `RandomShedder` (the paper's Base Line) drops a fixed
-share at random. The first two use the goal and the clock of `streamlb.shedding.core` and hear nothing from the operator.
+`StrawMan` takes every tuple to cost the mean, `FullKnowledge` knows each cost, `RandomShedder` (the paper's Base
+Line) drops a fixed share at random. The first two use the goal and the clock of `streamlb.shedding.core` and hear
+nothing from the operator.
 """
 
 from __future__ import annotations
@@ -66,7 +67,8 @@ class StrawMan(_ByClock):
     mean_cost : float, optional
         The cost of every tuple; None to use the mean of what was completed so far.
     safety : float
-        Every cost is raised by this share. 0 as in the paper's comparison; 0.05 isolates what the factor of load-aware shedding does.
+        Every cost is raised by this share. 0 as in the paper's comparison; 0.05 isolates what the factor of
+        load-aware shedding does.
     goal, span, share
         As for `LoadAwareShedder`.
 

@@ -1,13 +1,14 @@
-"""The load shedder's side of the protocol (paper 003, listing 3.2): its goal, its estimate of the backlog, its state machine.
+"""The load shedder's side of the protocol (paper 003, listing 3.2): goal, estimate of the backlog, state machine.
 
-One float64 array `s` holds the parameters and the counters (slots below), so that a live call passes few arrays. Times are
-relative to the first tuple's. CLOCK is when the operator will have executed everything kept so far, by the estimates. The
-estimate of a wait is CLOCK less the time elapsed.
+One float64 array `s` holds the parameters and the counters (slots below), so that a live call passes few arrays.
+Times are relative to the first tuple's. CLOCK is when the operator will have executed everything kept so far, by the
+estimates. The estimate of a wait is CLOCK less the time elapsed.
 
-What was kept since a point in time acts on the clock as x -> max(x + A, M): A is the cost added since, M what the clock would be had the
-operator been idle at some tuple since. The pair (A, M) since the last request (and since each mark, for reports) thus tells exactly what the
-clock should be once the operator says what it was. Other arrays: ring float64[span], the last waits of a windowed goal; pending
-float64[power of two], when the tuples that are still with the operator were kept; marks float64[marks, 2], the pairs of reports.
+What was kept since a point in time acts on the clock as x -> max(x + A, M): A is the cost added since, M what the
+clock would be had the operator been idle at some tuple since. The pair (A, M) since the last request (and since each
+mark, for reports) thus tells exactly what the clock should be once the operator says what it was. Other arrays: ring
+float64[span], the last waits of a windowed goal; pending float64[power of two], when the tuples that are still with
+the operator were kept; marks float64[marks, 2], the pairs of reports.
 """
 
 from __future__ import annotations
@@ -248,7 +249,7 @@ def offer_local(key, now, forced, s, F, W, family, at, ring, marks, pending):
         return FULL
     kept = int(s[KEPT])
     answer = offer_learnt(key, now, forced, s, 1, F, W, family, at, ring, marks)
-    if answer == KEEP or answer == KEEP_AND_ASK:
+    if answer in (KEEP, KEEP_AND_ASK):
         pending[kept & (pending.size - 1)] = now
     return answer
 

@@ -1,9 +1,10 @@
 """Load-aware shedding: drop what would make the queue too long, knowing what each tuple costs (paper 003, section 3).
 
-The operator learns the cost of its tuples (`streamlb.scheduling.learner`) and sends its matrices when they are stable; the
-shedder estimates the wait of each tuple from them and drops those that would break its goal. Here both sides live in one
-process; `streamlb.shedding.remote` has them apart. State: `s` and the small arrays of `streamlb.shedding.core`; F int64 and W
-float64[2, rows, columns], the operator's matrices and the shedder's; the learner's snapshot, counts and values.
+The operator learns the cost of its tuples (`streamlb.scheduling.learner`) and sends its matrices when they are
+stable; the shedder estimates the wait of each tuple from them and drops those that would break its goal. Here both
+sides live in one process; `streamlb.shedding.remote` has them apart. State: `s` and the small arrays of
+`streamlb.shedding.core`; F int64 and W float64[2, rows, columns], the operator's matrices and the shedder's; the
+learner's snapshot, counts and values.
 """
 
 from __future__ import annotations
@@ -110,8 +111,8 @@ def _time(name: str, value: Any) -> float:
 class LoadAwareShedder(Shedder):
     """Drop tuples so that the queuing time stays within a goal, by what each tuple costs the operator.
 
-    Offer every tuple before it goes to the operator, and report every executed one: the protocol of the paper runs behind the
-    two calls. Until the operator's first stable matrices nothing is dropped.
+    Offer every tuple before it goes to the operator, and report every executed one: the protocol of the paper runs
+    behind the two calls. Until the operator's first stable matrices nothing is dropped.
 
     Parameters
     ----------
@@ -128,8 +129,8 @@ class LoadAwareShedder(Shedder):
     safety : float, optional
         Every estimate is raised by this share; `epsilon` as printed when None, 0 for none.
     goal : {"average", "windowed", "bound", "percentile"} or callable
-        What the threshold is for: the average wait of all kept tuples, of the last `span` ones, each single wait, or the `share` quantile
-        of the waits. A callable gets the estimated wait of each tuple and says True to drop it.
+        What the threshold is for: the average wait of all kept tuples, of the last `span` ones, each single wait, or
+        the `share` quantile of the waits. A callable gets the estimated wait of each tuple and says True to drop it.
     span : int
         Kept tuples in the windowed average.
     share : float
@@ -137,11 +138,13 @@ class LoadAwareShedder(Shedder):
     reports : int
         The operator reports its clock every so many executions, besides its replies; 0 for replies alone, as printed.
     timeout : int, optional
-        Kept tuples after which an unanswered request is made again, with twice the time; 16 windows when None, 0 for never.
+        Kept tuples after which an unanswered request is made again, with twice the time; 16 windows when None, 0 for
+        never.
     clamp : bool
         Whether the estimated clock runs on while the operator is idle; as printed it does not (False).
     sync : {"exact", "difference"}
-        How a reply corrects the clock: to what it would be had the reply been known at the request, or by the difference as printed.
+        How a reply corrects the clock: to what it would be had the reply been known at the request, or by the
+        difference as printed.
     check : {"text", "listing"}
         Whether the average is tested with the tuple in it, or before it is added as in the printed listing.
     start : {"reply", "matrices"}

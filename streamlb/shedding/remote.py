@@ -1,9 +1,10 @@
 """Load-aware shedding with the shedder here and the operator elsewhere, talking in bytes (paper 003, figure 1).
 
-`RemoteShedder.offer` decides and says in `request` what to send along with the kept tuple; `RemoteOperator.complete` learns and
-gives the messages to carry back to `RemoteShedder.receive`. Messages (`streamlb.scheduling.messages`) may be late, lost, repeated or out of
-order: stale ones are ignored and counted, a lost reply is asked for again, and the shedder never blocks. Both sides need the same time
-base for `now`, since the operator's clock is compared with the shedder's.
+`RemoteShedder.offer` decides and says in `request` what to send along with the kept tuple; `RemoteOperator.complete`
+learns and gives the messages to carry back to `RemoteShedder.receive`. Messages (`streamlb.scheduling.messages`) may
+be late, lost, repeated or out of order: stale ones are ignored and counted, a lost reply is asked for again, and the
+shedder never blocks. Both sides need the same time base for `now`, since the operator's clock is compared with the
+shedder's.
 """
 
 from __future__ import annotations
@@ -35,8 +36,10 @@ class RemoteShedder(Shedder):
 
     Parameters
     ----------
-    threshold, window, epsilon, delta, seed, safety, goal, span, share, reports, timeout, clamp, sync, check, start, clock, unseen, rounding
-        As for `LoadAwareShedder`. The operator needs the same `epsilon`, `delta`, `rounding`, `seed`, `reports` and `clock`.
+    threshold, window, epsilon, delta, seed, safety, goal, span, share, reports, timeout, clamp, sync, check, start,
+    clock, unseen, rounding
+        As for `LoadAwareShedder`. The operator needs the same `epsilon`, `delta`, `rounding`, `seed`, `reports` and
+        `clock`.
 
     Attributes
     ----------

@@ -1,8 +1,9 @@
 """One operator behind a shedder, simulated tuple by tuple (paper 003, section 5).
 
-Tuples come at `arrivals`; what the shedder keeps is executed in order, each for its cost. The operator's messages reach the shedder
-at the end of the execution that caused them. The kernels run the shedder's own step (`streamlb.shedding.core`), so a simulated shedder and a live
-one fed with the same tuples are in the same state. `waits` float64[m] is the result: each tuple's queuing time, -1 if it was dropped.
+Tuples come at `arrivals`; what the shedder keeps is executed in order, each for its cost. The operator's messages
+reach the shedder at the end of the execution that caused them. The kernels run the shedder's own step
+(`streamlb.shedding.core`), so a simulated shedder and a live one fed with the same tuples are in the same state.
+`waits` float64[m] is the result: each tuple's queuing time, -1 if it was dropped.
 """
 
 from __future__ import annotations
@@ -133,6 +134,8 @@ class SheddingResult:
         The first tuple at which the shedder watched its goal; m if it never did.
     matrices, replies : int
         Pairs of matrices and replies that the shedder received.
+    assignment : int32[m] or None
+        The instance of each tuple, -1 for the dropped, where there are several (`simulate_shed_operator`).
     """
 
     waits: np.ndarray
@@ -141,6 +144,7 @@ class SheddingResult:
     active_from: int = 0
     matrices: int = 0
     replies: int = 0
+    assignment: np.ndarray | None = None
 
     @property
     def dropped(self) -> np.ndarray:
@@ -193,8 +197,8 @@ class SheddingResult:
         Returns
         -------
         dict of arrays
-            ``end`` (index after each window's last tuple), ``wait``, ``completion`` (means over kept tuples, NaN if there are none) and
-            ``dropped_ratio``.
+            ``end`` (index after each window's last tuple), ``wait``, ``completion`` (means over kept tuples, NaN if
+            there are none) and ``dropped_ratio``.
         """
         size = _check.integer("size", size, 1)
         starts = np.arange(0, self.waits.size, size)
@@ -242,18 +246,22 @@ def simulate_shedding(
     costs : array-like of float
         The execution time of each tuple.
     policy : {"load_aware", "straw_man", "full_knowledge", "random", "none"} or a shedder
-        The shedder. An object is used as it is, goes on from its state and keeps what it learns; any object with `offer` and `complete` will
-        do, those of streamlb with a goal of streamlb's own run compiled. "none" drops nothing.
+        The shedder. An object is used as it is, goes on from its state and keeps what it learns; any object with
+        `offer` and `complete` will do, those of streamlb with a goal of streamlb's own run compiled. "none" drops
+        nothing.
     threshold : float
         The goal's bound on the queuing time; not for "random" and "none".
     underprovisioning : float
-        Tuples come evenly, mean(costs) * (1 - underprovisioning) apart; below 1, negative for a load below capacity. The share that "random" drops.
+        Tuples come evenly, mean(costs) * (1 - underprovisioning) apart; below 1, negative for a load below capacity.
+        The share that "random" drops.
     seed : int, SeedSequence or None
         Of the hash functions or the random drops.
     arrivals : array-like of float, optional
-        When each tuple comes, instead of evenly: not decreasing, not negative. Phases are streams and arrivals one after the other.
+        When each tuple comes, instead of evenly: not decreasing, not negative. Phases are streams and arrivals one
+        after the other.
     warmup : tuple of (keys, costs), optional
-        Executions to learn from before the stream comes, for "load_aware": see `LoadAwareShedder.train`. Without it the shedder starts in NOP.
+        Executions to learn from before the stream comes, for "load_aware": see `LoadAwareShedder.train`. Without it
+        the shedder starts in NOP.
     mean_cost : float, optional
         What "straw_man" takes every tuple to cost; the stream's mean when None.
     safety : float, optional
@@ -277,7 +285,7 @@ def simulate_shedding(
     keys = key_array(keys)
     costs = _check.real_array("costs", costs, keys.size)
     underprovisioning = _check.real("underprovisioning", underprovisioning, high=1.0, high_open=True)
-    arrivals = _arrivals(arrivals, costs, underprovisioning)
+    arrivals = check_arrivals(arrivals, costs, underprovisioning)
     if isinstance(policy, str):
         _check.choice("policy", policy, POLICIES)
         if policy == "straw_man" and mean_cost is None:
@@ -300,9 +308,10 @@ def simulate_shedding(
     return SheddingResult(waits, costs, arrivals, first, matrices, replies)
 
 
-def _arrivals(arrivals: Any, costs: np.ndarray, underprovisioning: float) -> np.ndarray:
+def check_arrivals(arrivals: Any, costs: np.ndarray, underprovisioning: float, instances: int = 1) -> np.ndarray:
+    """Return when tuples come: as given and checked, or evenly, for so many instances at this under-provisioning."""
     if arrivals is None:
-        gap = float(costs.mean()) * (1.0 - underprovisioning) if costs.size else 0.0
+        gap = float(costs.mean()) * (1.0 - underprovisioning) / instances if costs.size else 0.0
         return np.arange(costs.size) * gap
     arrivals = _check.real_array("arrivals", arrivals, costs.size)
     falls = np.flatnonzero(np.diff(arrivals) < 0)
@@ -362,8 +371,9 @@ def seven_phases(
 ) -> SheddingLoad:
     """Return the stream of the paper's time series (figure 6): phases A to G of changing rate, keys and costs.
 
-    A: the load is what the operator can bear. B: twice that. C: as A. D: the most frequent key changes places with one of the
-    greatest cost. E: two thirds of the load of A. F: the load of A, every cost doubled. G: as A. Rates are relative to the mean cost in phase A.
+    A: the load is what the operator can bear. B: twice that. C: as A. D: the most frequent key changes places with
+    one of the greatest cost. E: two thirds of the load of A. F: the load of A, every cost doubled. G: as A. Rates
+    are relative to the mean cost in phase A.
 
     Parameters
     ----------

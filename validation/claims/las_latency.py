@@ -12,8 +12,10 @@ LEVELS = (-0.1, 0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
 EXPONENTS = (0.0, 0.5, 1.0, 1.5, 2.0, 2.5, 3.0)
 FRESH = 700_000  # associations of our own claims: none that a variant was chosen on
 SETUP = (
-    "LAS starts with matrices learnt from other tuples of the same stream without load: the paper assumes that nothing need be shed "
-    "while it learns, and from NOP the queue of that time is in every average ('LAS from NOP' shows it). Figures lost their "
+    "LAS starts with matrices learnt from other tuples of the same stream without load: the paper assumes that "
+    "nothing need be shed "
+    "while it learns, and from NOP the queue of that time is in every average ('LAS from NOP' shows it). Figures "
+    "lost their "
     "plotted values: order, shape and the numbers of the text are judged."
 )
 
@@ -90,9 +92,13 @@ def _judge_huge(runs, profile):
     where = f" At or below 64 ms: Straw-Man at {', '.join(low)}." if low else ""
     return Verdict.when(
         worst > 10 * THRESHOLD,
-        f"Straw-Man {listed(_by_level(own, 'Straw-Man'), '{:.0f}')}, Base Line {listed(_by_level(own, 'Base Line'), '{:.0f}')} ms",
-        "Both leave the operator exactly at its capacity, so the queue is a random walk that grows with the tuples kept: fewer are "
-        f"kept at 90% than at 10%.{where} With the factor: " + _beside(own, "Straw-Man + factor", "Base Line + factor") + " ms.",
+        f"Straw-Man {listed(_by_level(own, 'Straw-Man'), '{:.0f}')}, Base Line "
+        f"{listed(_by_level(own, 'Base Line'), '{:.0f}')} ms",
+        "Both leave the operator exactly at its capacity, so the queue is a random walk that grows with the "
+        "tuples kept: fewer are "
+        f"kept at 90% than at 10%.{where} With the factor: "
+        + _beside(own, "Straw-Man + factor", "Base Line + factor")
+        + " ms.",
     )
 
 
@@ -102,7 +108,8 @@ def _judge_near_threshold(runs, profile):
     above = float((own["LAS: wait"] > THRESHOLD).mean())
     return Verdict.when(
         bool(((wait >= 0.5 * THRESHOLD) & (wait <= 1.5 * THRESHOLD)).all()),
-        f"LAS {listed(wait, '{:.2f}')} ms, most of a run {own['LAS: most'].max():.1f}; above tau in {above:.0%} of the associations",
+        f"LAS {listed(wait, '{:.2f}')} ms, most of a run {own['LAS: most'].max():.1f}; above tau in {above:.0%} "
+        f"of the associations",
         "Controls: " + _beside(own, "LAS, no factor", "Straw-Man + factor", "LAS + reports", "LAS from NOP") + " ms. "
         f"Matrices learnt before the start in {own['warm'].mean():.0%} of the runs.",
     )
@@ -114,7 +121,8 @@ def _judge_full_knowledge(runs, profile):
     return Verdict.when(
         top <= 2 * THRESHOLD,
         f"greatest Q(j) of any run {top:.6g} ms (tau 6.4, one tuple at most 6.4)",
-        f"Its mean is {listed(_by_level(own, 'Full Knowledge'), '{:.2f}')} ms: the rule uses up what the goal allows. Much lower, as the "
+        f"Its mean is {listed(_by_level(own, 'Full Knowledge'), '{:.2f}')} ms: the rule uses up what the goal "
+        f"allows. Much lower, as the "
         f"paper has it, only with the safety factor: {listed(_by_level(own, 'Full Knowledge + factor'), '{:.2f}')} ms.",
     )
 
@@ -123,9 +131,7 @@ def _judge_drops(runs, profile):
     own = _loaded(runs)
     drop = {name: _by_level(own, name, "drop") for name in SHEDDERS}
     equal = bool((abs(drop["Base Line"] - drop["Straw-Man"]) <= 0.01).all())
-    fewer = all(
-        _not_above(own, low, high) for low in ("Straw-Man", "Base Line") for high in ("Full Knowledge", "LAS")
-    )
+    fewer = all(_not_above(own, low, high) for low in ("Straw-Man", "Base Line") for high in ("Full Knowledge", "LAS"))
     at = 0.3
     return Verdict.when(
         equal and fewer,
@@ -194,7 +200,10 @@ def _judge_bad_everywhere(runs, profile):
         all((wait > 10 * THRESHOLD).all() for wait in waits.values()),
         ", ".join(f"{name} {listed(wait, '{:.0f}')} ms" for name, wait in waits.items()),
         "With the factor: "
-        + ", ".join(f"{name} {listed(means(runs, 'exponent', name, 'wait'))} ms" for name in ("Straw-Man + factor", "Base Line + factor"))
+        + ", ".join(
+            f"{name} {listed(means(runs, 'exponent', name, 'wait'))} ms"
+            for name in ("Straw-Man + factor", "Base Line + factor")
+        )
         + ".",
     )
 
@@ -211,7 +220,8 @@ def _judge_improves(runs, profile):
         not rises and wait.iloc[-1] < wait.iloc[0],
         ", ".join(f"{exponent:g}: {value:.2f}" for exponent, value in wait.items()) + " ms",
         "Monotone but for differences within two standard errors. Without the factor: "
-        + ", ".join(f"{exponent:g}: {value:.1f}" for exponent, value in bare.items()) + " ms.",
+        + ", ".join(f"{exponent:g}: {value:.1f}" for exponent, value in bare.items())
+        + " ms.",
     )
 
 
@@ -222,11 +232,17 @@ def _spread(runs, name):
 
 def _judge_spread(runs, profile):
     spreads = {name: _spread(runs, name) for name in ("Straw-Man", "Base Line")}
-    holds = all(spread.iloc[-1] > spread.iloc[0] and spread.corr(spread.index.to_series()) > 0 for spread in spreads.values())
+    holds = all(
+        spread.iloc[-1] > spread.iloc[0] and spread.corr(spread.index.to_series()) > 0 for spread in spreads.values()
+    )
     return Verdict.when(
         holds,
-        "; ".join(f"{name} {spread.iloc[0]:.0f} (uniform) to {spread.iloc[-1]:.0f} ms (Zipf 3)" for name, spread in spreads.items()),
-        "Greatest less least average of a run. Report only: read as larger at Zipf 3 than uniform, and rising on the whole.",
+        "; ".join(
+            f"{name} {spread.iloc[0]:.0f} (uniform) to {spread.iloc[-1]:.0f} ms (Zipf 3)"
+            for name, spread in spreads.items()
+        ),
+        "Greatest less least average of a run. Report only: read as larger at Zipf 3 than uniform, and rising on "
+        "the whole.",
     )
 
 
@@ -253,7 +269,9 @@ def _figure_skew(runs, profile):
     _lines(axes, runs, "exponent", [*PAPERS_FOUR, "LAS, no factor", "Straw-Man + factor"], "wait")
     for name, colour in (("Straw-Man", COLOURS[1]), ("LAS", COLOURS[0])):
         own = runs.groupby("exponent").agg({f"{name}: least": "min", f"{name}: most": "max"})
-        axes.fill_between(own.index, own[f"{name}: least"].clip(lower=0.1), own[f"{name}: most"], color=colour, alpha=0.12)
+        axes.fill_between(
+            own.index, own[f"{name}: least"].clip(lower=0.1), own[f"{name}: most"], color=colour, alpha=0.12
+        )
     axes.axhline(THRESHOLD, color=PAPER, ls="--", label="τ = 6.4 ms")
     axes.set_yscale("log")
     axes.legend(fontsize=7, ncol=2, title="bands: least to greatest run", title_fontsize=7)
@@ -262,7 +280,9 @@ def _figure_skew(runs, profile):
 
 def _figure_ratio(runs, profile):
     figure, axes = new_figure(
-        "Shedding ratio by skew (figure 5b)", "exponent of the stream (0: uniform)", "(drops - Base Line's) / Base Line's"
+        "Shedding ratio by skew (figure 5b)",
+        "exponent of the stream (0: uniform)",
+        "(drops - Base Line's) / Base Line's",
     )
     base = means(runs, "exponent", "Base Line", "drop")
     for number, name in enumerate(["LAS", "Straw-Man", "Full Knowledge", "LAS, no factor", "LAS + reports"]):
@@ -283,8 +303,8 @@ def _judge_factor(runs, profile):
     return Verdict.when(
         bool((share > 0.5).all()),
         f"the factor alone closes {listed(share, '{:.0%}')} of the gap between Straw-Man and LAS",
-        f"Mean waits: Straw-Man {listed(man, '{:.0f}')}, with the factor {listed(helped, '{:.1f}')}, LAS without it {listed(bare, '{:.1f}')}, "
-        f"LAS {listed(las, '{:.1f}')} ms. Fresh associations and orders.",
+        f"Mean waits: Straw-Man {listed(man, '{:.0f}')}, with the factor {listed(helped, '{:.1f}')}, LAS without it "
+        f"{listed(bare, '{:.1f}')}, LAS {listed(las, '{:.1f}')} ms. Fresh associations and orders.",
     )
 
 
@@ -293,9 +313,12 @@ def _judge_reports(runs, profile):
     better_wait, better_drop = _by_level(runs, "LAS + reports"), _by_level(runs, "LAS + reports", "drop")
     return Verdict.when(
         bool(((better_wait <= THRESHOLD) & (better_drop < drop)).all()),
-        f"waits {listed(better_wait, '{:.2f}')} against {listed(wait, '{:.2f}')} ms; drops less by {listed(drop - better_drop, '{:.4f}')}",
-        "A report of 45 bytes every 16 executions, in addition to the paper's messages. Fresh associations and orders. As printed LAS "
-        f"is above tau at {int((wait > THRESHOLD).sum())} of {wait.size} loads; where it waits less than with reports, it drops more for it.",
+        f"waits {listed(better_wait, '{:.2f}')} against {listed(wait, '{:.2f}')} ms; "
+        f"drops less by {listed(drop - better_drop, '{:.4f}')}",
+        "A report of 45 bytes every 16 executions, in addition to the paper's messages. Fresh associations and "
+        "orders. As printed LAS "
+        f"is above tau at {int((wait > THRESHOLD).sum())} of {wait.size} loads; where it waits less than with "
+        f"reports, it drops more for it.",
     )
 
 
@@ -304,7 +327,15 @@ def _figure_own(runs, profile):
         "What the factor does, and what reports do", "dropped ratio less under-provisioning", "average queuing latency (ms)",
         size=(7.2, 4.4),
     )  # fmt: skip
-    names = ["LAS", "LAS, no factor", "LAS + reports", "Straw-Man", "Straw-Man + factor", "Full Knowledge", "Full Knowledge + factor"]
+    names = [
+        "LAS",
+        "LAS, no factor",
+        "LAS + reports",
+        "Straw-Man",
+        "Straw-Man + factor",
+        "Full Knowledge",
+        "Full Knowledge + factor",
+    ]
     for number, name in enumerate(names):
         drop = _by_level(runs, name, "drop")
         axes.plot(drop - drop.index, _by_level(runs, name), "o-", ms=4, color=COLOURS[number], label=name)
@@ -337,7 +368,8 @@ CLAIMS = [
     ),
     _claim(
         "LAS-F4e", "figure 4", "Base Line and Straw-Man drop alike, LAS slightly more, Full Knowledge in between.",
-        "BL = SM < FK < LAS", "BL and SM within .01, neither above FK or LAS by two standard errors at any level above 0", LEVEL, _judge_drops, _figure_drops,
+        "BL = SM < FK < LAS",
+        "BL and SM within .01, neither above FK or LAS by two standard errors at any level above 0", LEVEL, _judge_drops, _figure_drops,
     ),
     _claim(
         "LAS-F5a", "figure 5a", "Straw-Man and Base Line are bad for every distribution.", "invariably bad",
@@ -357,12 +389,16 @@ CLAIMS = [
     ),
     Claim(
         "OWN-LAS-FACTOR", "OWN", "b", "control to figure 4",
-        "Most of what LAS gains over Straw-Man comes from raising estimates by 5%, not from knowing the tuples.", "not in the paper",
+        "Most of what LAS gains over Straw-Man comes from raising estimates by 5%, not from knowing the tuples.",
+        "not in the paper",
         "Straw-Man with the factor closes more than half of the gap at every load", OWN, _judge_factor, _figure_own, SETUP,
     ),
     Claim(
         "OWN-LAS-REPORTS", "OWN", "b", "extension of section 3",
-        "When the operator reports its clock every 16 executions, LAS keeps the average at most tau and drops fewer tuples than as printed.",
-        "not in the paper", "mean wait at most tau, and fewer drops than as printed, at every load", OWN, _judge_reports, _figure_own, SETUP,
+        "When the operator reports its clock every 16 executions, LAS keeps the average at most tau and drops "
+        "fewer tuples "
+        "than as printed.",
+        "not in the paper", "mean wait at most tau, and fewer drops than as printed, at every load",
+        OWN, _judge_reports, _figure_own, SETUP,
     ),
 ]  # fmt: skip

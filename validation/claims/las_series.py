@@ -106,7 +106,9 @@ def _near(runs, letter: str) -> bool:
 
 def _judge_phase(letter: str, also, words: str):
     def judge(runs, profile):
-        controls = _waits(runs, letter, ("Straw-Man + factor", "LAS, no factor", "Full Knowledge + factor", "LAS + reports"))
+        controls = _waits(
+            runs, letter, ("Straw-Man + factor", "LAS, no factor", "Full Knowledge + factor", "LAS + reports")
+        )
         return Verdict.when(
             bool(_near(runs, letter) and also(runs)),
             f"drops: {_drops(runs, letter)}; waits: {_waits(runs, letter)} ms",
@@ -127,7 +129,8 @@ def _sheds_in_b(runs) -> bool:
 
 def _back_in_c(runs) -> bool:
     return all(
-        abs(drop_in(runs, name, "C").mean() - drop_in(runs, name, "A").mean()) <= 0.05 for name in ("LAS", "Full Knowledge")
+        abs(drop_in(runs, name, "C").mean() - drop_in(runs, name, "A").mean()) <= 0.05
+        for name in ("LAS", "Full Knowledge")
     )
 
 
@@ -147,12 +150,16 @@ def _judge_doubled(runs, profile):
     total = _matrix(runs, "LAS", "sum")[:, _part("F")].mean(axis=0)
     return Verdict.when(
         last <= 2 * THRESHOLD,
-        f"LAS, windows of F: {', '.join('none kept' if k == 0 else f'{t / k:.0f}' for t, k in zip(total, kept))} ms (tau 64)",
-        "Report only; quickly is read as: back within 2 tau by the end of the phase. Matrices need at least 2,048 executions at "
+        f"LAS, windows of F: {', '.join('none kept' if k == 0 else f'{t / k:.0f}' for t, k in zip(total, kept))} "
+        f"ms (tau 64)",
+        "Report only; quickly is read as: back within 2 tau by the end of the phase. Matrices need at least "
+        "2,048 executions at "
         "twice the cost, the reply then waits behind the queue of that time, and only then does the shedder learn of it. "
         f"With reports every {REPORTS} executions: {last_wait(runs, 'LAS + reports', 'F'):.0f} ms in the last window, "
-        f"and with the average over the last {JUMP} kept tuples {last_wait(runs, 'LAS + reports, windowed', 'F'):.0f} ms; "
-        f"Full Knowledge {last_wait(runs, 'Full Knowledge', 'F'):.0f}, Straw-Man {last_wait(runs, 'Straw-Man', 'F'):.0f} ms.",
+        f"and with the average over the last {JUMP} kept tuples "
+        f"{last_wait(runs, 'LAS + reports, windowed', 'F'):.0f} ms; "
+        f"Full Knowledge {last_wait(runs, 'Full Knowledge', 'F'):.0f}, Straw-Man "
+        f"{last_wait(runs, 'Straw-Man', 'F'):.0f} ms.",
     )
 
 
@@ -161,8 +168,10 @@ def _judge_restored(runs, profile):
     return Verdict.when(
         man > 10 * THRESHOLD,
         f"Straw-Man {man:.0f} ms at the end of G, having dropped {drop_in(runs, 'Straw-Man', 'G').mean():.3f}",
-        f"Judged on Straw-Man. Little effect on LAS is not so: it drops {drop_in(runs, 'LAS', 'G').mean():.3f} in G (Full Knowledge "
-        f"{drop_in(runs, 'Full Knowledge', 'G').mean():.3f}), until it has paid for phase F and learnt the old costs again; its mean wait is "
+        f"Judged on Straw-Man. Little effect on LAS is not so: it drops {drop_in(runs, 'LAS', 'G').mean():.3f} in "
+        f"G (Full Knowledge "
+        f"{drop_in(runs, 'Full Knowledge', 'G').mean():.3f}), until it has paid for phase F and learnt the old "
+        f"costs again; its mean wait is "
         f"{np.nanmean(wait_in(runs, 'LAS', 'G')):.0f} ms.",
     )
 
@@ -206,8 +215,8 @@ def _draw(runs, names, title):
 def mention_costs(seed: int, pmf: np.ndarray, kind: str) -> np.ndarray:
     """Return a cost for each value of the mention field, as the paper describes them.
 
-    As the most frequent value alone is 6.5% of the stream, costs are dealt again until the stream's mean is within .5 of 9.7 ms and its
-    share at 1 ms within .02 of 36%.
+    As the most frequent value alone is 6.5% of the stream, costs are dealt again until the stream's mean is within
+    .5 of 9.7 ms and its share at 1 ms within .02 of 36%.
     """
     deal = {"values": _by_values, "mentions": _by_mentions}[kind]
     for attempt in range(10_000):
@@ -239,7 +248,15 @@ def _by_mentions(rng, size: int) -> np.ndarray:
 
 TWEETS: dict[str, tuple[str, dict[str, Any]]] = {
     name: SERIES[name]
-    for name in ("LAS", "Straw-Man", "Full Knowledge", "LAS, no factor", "Straw-Man + factor", "Full Knowledge + factor", "LAS + reports")
+    for name in (
+        "LAS",
+        "Straw-Man",
+        "Full Knowledge",
+        "LAS, no factor",
+        "Straw-Man + factor",
+        "Full Knowledge + factor",
+        "LAS + reports",
+    )
 }
 
 
@@ -268,13 +285,17 @@ def tweet_run(seed: int, messages: int, kind: str) -> dict[str, Any]:
 
 def _tweet_grid(profile: str) -> list[dict[str, Any]]:
     seeds = 4 if profile == "quick" else 50
-    return [{"seed": seed, "messages": 500_000, "kind": kind} for kind in ("values", "mentions") for seed in range(seeds)]
+    return [
+        {"seed": seed, "messages": 500_000, "kind": kind} for kind in ("values", "mentions") for seed in range(seeds)
+    ]
 
 
 TWEET_RUNS = Experiment("las_tweets", _tweet_grid, tweet_run)
 STAND_IN = (
-    "Two stand-ins for the tweets: Zipf over 35,000 values of the mention field with p1 = .065, 36% of the stream at 1 ms, mean 9.7 ms; costs are "
-    "either 110 values from 1 to 152 ms, or one to ten mentions of 25, 5 and 1 ms. Both must agree with a claim. They test order and shape, "
+    "Two stand-ins for the tweets: Zipf over 35,000 values of the mention field with p1 = .065, 36% of the "
+    "stream at 1 ms, mean 9.7 ms; costs are "
+    "either 110 values from 1 to 152 ms, or one to ten mentions of 25, 5 and 1 ms. Both must agree with a claim. "
+    "They test order and shape, "
     "not values. LAS starts from NOP."
 )
 
@@ -294,8 +315,10 @@ def _judge_tweets(runs, profile):
         ", ".join(f"{name} {listed(time[name])}" for name in ("LAS", "Full Knowledge", "Straw-Man")) + " ms",
         "LAS and Full Knowledge are read as alike within a factor of 1.5. Controls: "
         + ", ".join(f"{name} {listed(time[name])}" for name in list(TWEETS)[3:])
-        + f" ms. Streams: {listed(stream['values'], '{:.0f}')} cost values up to {listed(stream['most'], '{:.0f}')} ms, mean "
-        f"{listed(stream['mean_cost'], '{:.2f}')} ms, {listed(stream['at_1_ms'], '{:.0%}')} at 1 ms. 55 columns for 35,000 values leave LAS little to "
+        + f" ms. Streams: {listed(stream['values'], '{:.0f}')} cost values up to "
+        f"{listed(stream['most'], '{:.0f}')} ms, mean "
+        f"{listed(stream['mean_cost'], '{:.2f}')} ms, {listed(stream['at_1_ms'], '{:.0%}')} at 1 ms. 55 columns "
+        f"for 35,000 values leave LAS little to "
         "tell tuples apart by: Straw-Man with the factor does about as well, and reports of the clock help more.",
     )
 
@@ -306,13 +329,18 @@ def _judge_tweet_drops(runs, profile):
     return Verdict.when(
         bool(inside and (drop["Straw-Man"] < 0.005).all()),
         ", ".join(f"{name} {listed(drop[name], '{:.4f}')}" for name in ("LAS", "Full Knowledge", "Straw-Man")),
-        "Over the two stand-ins. Controls: " + ", ".join(f"{name} {listed(drop[name], '{:.3f}')}" for name in list(TWEETS)[3:]) + ".",
+        "Over the two stand-ins. Controls: "
+        + ", ".join(f"{name} {listed(drop[name], '{:.3f}')}" for name in list(TWEETS)[3:])
+        + ".",
     )
 
 
 def _figure_tweets(runs, profile):
     figure, axes = new_figure(
-        "Completion latency on the stand-in for tweets (figure 7)", "tuple", "average completion latency (ms)", size=(7.2, 4.2)
+        "Completion latency on the stand-in for tweets (figure 7)",
+        "tuple",
+        "average completion latency (ms)",
+        size=(7.2, 4.2),
     )
     for number, name in enumerate(["LAS", "Straw-Man", "Full Knowledge", "Straw-Man + factor", "LAS + reports"]):
         series = np.array(runs[runs["kind"] == "values"][f"{name}: series"].tolist()).mean(axis=0)
@@ -332,9 +360,12 @@ def _judge_own_doubled(runs, profile):
     factor = np.nanmean(printed) / np.nanmean(told)
     return Verdict.when(
         bool(factor >= 10 and (told < printed).all()),
-        f"mean wait in F: {np.nanmean(told):.0f} ms with reports, {np.nanmean(printed):.0f} ms as printed ({factor:.0f} times)",
-        f"Drops in F: {drop_in(runs, 'LAS + reports', 'F').mean():.3f} against {drop_in(runs, 'LAS', 'F').mean():.3f}, Full Knowledge "
-        f"{drop_in(runs, 'Full Knowledge', 'F').mean():.3f}. Fresh seeds, both readings of how long the swap of phase D lasts.",
+        f"mean wait in F: {np.nanmean(told):.0f} ms with reports, {np.nanmean(printed):.0f} ms as printed "
+        f"({factor:.0f} times)",
+        f"Drops in F: {drop_in(runs, 'LAS + reports', 'F').mean():.3f} against "
+        f"{drop_in(runs, 'LAS', 'F').mean():.3f}, Full Knowledge "
+        f"{drop_in(runs, 'Full Knowledge', 'F').mean():.3f}. Fresh seeds, both readings of how long the swap of "
+        f"phase D lasts.",
     )
 
 
@@ -354,9 +385,12 @@ def _judge_own_window(runs, profile):
         bool(np.nanmean(last) < np.nanmean(whole) and np.nanmean(bare_last) < np.nanmean(bare)),
         f"mean wait in F: {np.nanmean(last):.0f} against {np.nanmean(whole):.0f} ms with reports, "
         f"{np.nanmean(bare_last):.0f} against {np.nanmean(bare):.0f} ms without",
-        "An average over all tuples lets a quiet hour pay for a bad one: after the idle phase E it allows waits far above tau. "
-        f"Drops in F: {drop_in(runs, 'LAS + reports, windowed', 'F').mean():.3f} against {drop_in(runs, 'LAS + reports', 'F').mean():.3f}; in G "
-        f"{drop_in(runs, 'LAS + reports, windowed', 'G').mean():.3f} against {drop_in(runs, 'LAS + reports', 'G').mean():.3f}.",
+        "An average over all tuples lets a quiet hour pay for a bad one: after the idle phase E it allows waits "
+        "far above tau. "
+        f"Drops in F: {drop_in(runs, 'LAS + reports, windowed', 'F').mean():.3f} against "
+        f"{drop_in(runs, 'LAS + reports', 'F').mean():.3f}; in G "
+        f"{drop_in(runs, 'LAS + reports, windowed', 'G').mean():.3f} against "
+        f"{drop_in(runs, 'LAS + reports', 'G').mean():.3f}.",
     )
 
 
@@ -366,7 +400,8 @@ _PHASES_SAID = {
           "LAS drops as Full Knowledge, to .05; Straw-Man waits more than twice as long at the end of the phase", ""),
     "B": ("At 50% under-provisioning all three shed what is needed.", _sheds_in_b, "as for A; all drop more than 45%", ""),
     "C": ("Back at 0% the shedders are where they were in A.", _back_in_c, "LAS and Full Knowledge drop as in A, to .05", ""),
-    "D": ("When the most frequent tuple becomes a dear one, LAS and Full Knowledge drop more; Straw-Man drops as before and its queue diverges.",
+    "D": ("When the most frequent tuple becomes a dear one, LAS and Full Knowledge drop more; Straw-Man drops as "
+    "before and its queue diverges.",
           _diverges_in_d, "LAS as Full Knowledge to .05, both more than in C; Straw-Man as in C and above 10 tau at the end", ""),
     "E": ("At 50% over-provisioning nobody drops.", _idle_in_e, "all drop at most 1%",
           "Straw-Man still works off its queue of phase D, unknown to it."),

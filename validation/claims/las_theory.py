@@ -261,8 +261,10 @@ def _judge_optimality(runs, profile):
     return Verdict.when(
         failed == 0,
         f"{failed} of {int(average['streams'].sum())} small streams: greedy keeps fewer than the optimum",
-        f"Smallest: {smallest}. With equal costs and even arrivals: {even}. The gap has no bound: a stream of which greedy "
-        f"keeps {len(greedy_shedding(*gap))} and the optimum {len(optimal_shedding(*gap))}. No online shedder is optimal on every "
+        f"Smallest: {smallest}. With equal costs and even arrivals: {even}. The gap has no bound: a stream of "
+        f"which greedy "
+        f"keeps {len(greedy_shedding(*gap))} and the optimum {len(optimal_shedding(*gap))}. No online shedder is "
+        f"optimal on every "
         "stream, since one long tuple must be kept if it is the last and dropped if short ones follow.",
     )
 
@@ -273,8 +275,10 @@ def _judge_corrected(runs, profile):
     needless = _needless(2_000 if profile == "quick" else 20_000)
     return Verdict.when(
         broken == 0 and needless == 0,
-        f"needless drops {needless}; bound with equal costs: {broken} of {int(equal['streams'].sum())} streams not optimal",
-        "The second part is a theorem: by induction the j-th tuple that greedy keeps is no later in the stream, and ends no "
+        f"needless drops {needless}; bound with equal costs: {broken} of {int(equal['streams'].sum())} streams "
+        f"not optimal",
+        "The second part is a theorem: by induction the j-th tuple that greedy keeps is no later in the stream, "
+        "and ends no "
         "later, than the j-th of any other choice. For the average it fails even with equal costs.",
     )
 
@@ -332,7 +336,9 @@ def _approximation(exponent: float, seed: int) -> dict[str, Any]:
 def _approximation_grid(profile: str) -> list[dict[str, Any]]:
     seeds = 5 if profile == "quick" else 100
     return [
-        {"exponent": exponent, "seed": seed} for exponent in (0.0, 0.5, 1.0, 1.5, 2.0, 2.5, 3.0) for seed in range(seeds)
+        {"exponent": exponent, "seed": seed}
+        for exponent in (0.0, 0.5, 1.0, 1.5, 2.0, 2.5, 3.0)
+        for seed in range(seeds)
     ]
 
 
@@ -375,7 +381,8 @@ EXPERIMENTS = [OPERATOR, CHECK, COSTS, MESSAGE_COUNT, CORRECTNESS, OPTIMALITY, A
 CLAIMS = [
     Claim(
         "LAS-L1", "LAS", "a", "listing 3.1, figure 2",
-        "The operator snapshots after N tuples, and after N more sends its matrices if their relative error is at most mu.",
+        "The operator snapshots after N tuples, and after N more sends its matrices if their relative error is "
+        "at most mu.",
         "rule", "sent at the second check exactly when the error is at most mu", OPERATOR, _judge_operator,
     ),
     Claim(
