@@ -1,5 +1,7 @@
 """Shedder and operator apart: the same as together when messages arrive, and sound when they do not."""
 
+import multiprocessing
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -204,3 +206,40 @@ def test_bad_calls_change_nothing():
         RemoteOperator(incarnation=0)
     assert "RemoteOperator incarnation 1" in repr(operator)
     assert "RemoteShedder threshold" in repr(shedder)
+
+
+def _operate(pipe):
+    """An operator in a process of its own: executes what comes, sends back its messages, ends at None."""
+    operator = RemoteOperator(window=8, tolerance=0.2, reports=4)
+    while (work := pipe.recv()) is not None:
+        pipe.send(operator.complete(*work))
+    pipe.close()
+
+
+def test_two_processes():
+    """The same decisions as with both sides in one process."""
+    context = multiprocessing.get_context("spawn")
+    here, there = context.Pipe()
+    process = context.Process(target=_operate, args=(there,))
+    process.start()
+    try:
+        shedder = RemoteShedder(8.0, window=8, reports=4)
+        together = LoadAwareShedder(8.0, window=8, tolerance=0.2, reports=4)
+        free, decisions, expected = 0.0, [], []
+        for i in range(200):
+            key, now = i * i % 11, 2.0 * i
+            decisions.append(shedder.offer(key, now))
+            expected.append(together.offer(key, now))
+            if not decisions[-1]:
+                free = max(free, now) + cost_of(key)
+                here.send((key, cost_of(key), free, shedder.request))
+                assert here.poll(30)
+                for message in here.recv():
+                    shedder.receive(message)
+                together.complete(key, cost_of(key), free)
+        assert decisions == expected
+        assert any(decisions)
+    finally:
+        here.send(None)
+        process.join(30)
+    assert process.exitcode == 0
