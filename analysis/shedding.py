@@ -30,6 +30,13 @@ class SheddingInstance(NamedTuple):
 def waits(arrivals: Sequence, costs: Sequence, kept: Sequence[int]) -> list:
     """Return the queuing time of each kept tuple, in order (Lindley's recursion).
 
+    Parameters
+    ----------
+    arrivals, costs : sequence
+        The stream, arrivals in order.
+    kept : sequence of int
+        The indices of the kept tuples, ascending.
+
     Examples
     --------
     >>> from streamlb.analysis import waits
@@ -46,6 +53,11 @@ def waits(arrivals: Sequence, costs: Sequence, kept: Sequence[int]) -> list:
 
 def running_averages(values: Sequence) -> list[Fraction]:
     """Return the mean of each prefix, exactly: Q(j) for each kept j when fed with `waits`.
+
+    Parameters
+    ----------
+    values : sequence of numbers
+        The waits, in order.
 
     Examples
     --------
@@ -119,6 +131,15 @@ def optimal_shedding(arrivals: Sequence, costs: Sequence, threshold, goal: str =
     Exact. States are (tuples kept, time the operator is free, summed wait); one is dropped only if another with as
     many kept tuples is no later and has no larger sum, since then whatever may follow the one may follow the other.
     The number of states can grow exponentially: for streams of up to about 25 tuples.
+
+    Parameters
+    ----------
+    arrivals, costs : sequence
+        The stream, arrivals in order.
+    threshold : number
+        The goal's bound, more than 0.
+    goal : {"average", "bound"}
+        As for `greedy_shedding`.
 
     Examples
     --------
@@ -209,6 +230,15 @@ def needless_drops(instance: SheddingInstance, kept: Sequence[int], goal: str = 
 
     The greedy shedder has none: that, and not optimality, is what its rule gives.
 
+    Parameters
+    ----------
+    instance : SheddingInstance
+        The stream and the threshold.
+    kept : sequence of int
+        The tuples that were kept.
+    goal : {"average", "bound"}
+        As for `greedy_shedding`.
+
     Examples
     --------
     >>> from streamlb.analysis import SheddingInstance, needless_drops
@@ -231,6 +261,13 @@ def greedy_gap(kept_by_optimum: int, threshold: int = 1) -> SheddingInstance:
 
     A long tuple comes first; the shedder keeps it, as it may, and everyone else then waits too long.
 
+    Parameters
+    ----------
+    kept_by_optimum : int
+        At least 1.
+    threshold : int
+        Of the average wait.
+
     Examples
     --------
     >>> from streamlb.analysis import greedy_gap, greedy_shedding, optimal_shedding
@@ -252,6 +289,11 @@ def online_dilemma(threshold: int = 1) -> tuple[SheddingInstance, SheddingInstan
     The first is one long tuple: whoever drops it has dropped one where the optimum drops none. The second goes on
     with short ones: whoever kept the long tuple drops at least two where the optimum drops one.
 
+    Parameters
+    ----------
+    threshold : int
+        Of the average wait.
+
     Examples
     --------
     >>> from streamlb.analysis import online_dilemma, optimal_shedding
@@ -267,6 +309,15 @@ def cost_error_share(costs: Sequence, columns: int, epsilon: float) -> float:
 
     All items are equally frequent, as in the paper's analysis. An (epsilon, delta)-approximation of each cost would need at
     most delta; with more items than columns the estimate is close to the mean of all, whatever the item.
+
+    Parameters
+    ----------
+    costs : sequence of float
+        The cost of each item, more than 0.
+    columns : int
+        Columns of the sketch.
+    epsilon : float
+        The relative error that is allowed.
 
     Examples
     --------

@@ -375,6 +375,7 @@ def test_random_shedder_drops_its_share():
     dropped = sum(shedder.offer(i, float(i)) for i in range(100_000))
     assert abs(dropped / 100_000 - 0.3) < 6 * (0.3 * 0.7 / 100_000) ** 0.5
     assert shedder.dropped == dropped
+    assert RandomShedder(0.25, safety=0.5).share == pytest.approx(0.5)  # three quarters, less a third of it
 
 
 def test_keys_of_any_kind():

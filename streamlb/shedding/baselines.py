@@ -162,6 +162,8 @@ class RandomShedder(Shedder):
         The probability of being dropped, in [0, 1).
     seed : int, SeedSequence or None
         Of the draws.
+    safety : float
+        Drop more, so that what is kept falls by a factor of 1 + safety.
 
     Examples
     --------
@@ -174,14 +176,16 @@ class RandomShedder(Shedder):
 
     __slots__ = ("_seed", "_share")
 
-    def __init__(self, share: Any, seed: Any = 0):
-        self._share = _check.real("share", share, 0.0, 1.0, high_open=True)
+    def __init__(self, share: Any, seed: Any = 0, *, safety: Any = 0.0):
+        share = _check.real("share", share, 0.0, 1.0, high_open=True)
+        safety = _check.real("safety", safety, 0.0)
+        self._share = share if safety == 0.0 else 1.0 - (1.0 - share) / (1.0 + safety)
         self._seed = _check.seed_value(seed)
         self._s, self._ring, self._goal = core.goal_slots(1.0, "bound", 1, 0.5, "text")
 
     @property
     def share(self) -> float:
-        """The probability of being dropped."""
+        """The probability of being dropped, the safety share included."""
         return self._share
 
     def offer(self, key: Any, now: Any) -> bool:

@@ -36,10 +36,10 @@ class RemoteShedder(Shedder):
 
     Parameters
     ----------
-    threshold, window, epsilon, delta, seed, safety, goal, span, share, reports, timeout, clamp, sync, check, start,
-    clock, unseen, rounding
-        As for `LoadAwareShedder`. The operator needs the same `epsilon`, `delta`, `rounding`, `seed`, `reports` and
-        `clock`.
+    threshold, window, epsilon, delta, seed, safety, goal, span, share
+        As for `LoadAwareShedder`. The operator needs the same `epsilon`, `delta` and `seed`.
+    reports, timeout, clamp, sync, check, start, clock, unseen, rounding
+        As for `LoadAwareShedder`. The operator needs the same `reports`, `clock` and `rounding`.
 
     Attributes
     ----------

@@ -124,7 +124,7 @@ def _simulate_live(shedder, keys, costs, arrivals, waits):
 class SheddingResult:
     """What a simulated shedder did with a stream.
 
-    Attributes
+    Parameters
     ----------
     waits : float64[m]
         Each tuple's queuing time; -1 if it was dropped.
@@ -327,7 +327,8 @@ def _build(policy, threshold, underprovisioning, seed, mean_cost, safety, option
     if policy in ("random", "none"):
         if options:
             raise TypeError(f"options must be empty for the policy {policy!r}, got {', '.join(options)}")
-        return RandomShedder(max(0.0, underprovisioning) if policy == "random" else 0.0, seed)
+        share, safety = (max(0.0, underprovisioning), safety or 0.0) if policy == "random" else (0.0, 0.0)
+        return RandomShedder(share, seed, safety=safety)
     safety = 0.0 if safety is None else safety
     if policy == "straw_man":
         return StrawMan(threshold, mean_cost, safety=safety, **options)

@@ -21,7 +21,7 @@ SHEDDERS: dict[str, tuple[str, dict[str, Any], bool]] = {
     "Full Knowledge": ("full_knowledge", {}, False),
     "Full Knowledge + factor": ("full_knowledge", {"safety": SAFETY}, False),
     "Base Line": ("random", {}, False),
-    "Base Line + factor": ("random", {}, False),
+    "Base Line + factor": ("random", {"safety": SAFETY}, False),
 }
 
 
@@ -46,14 +46,12 @@ def warm_shedder(threshold: float, stream, times: np.ndarray, seed: int, **optio
 
 def run(name: str, keys, costs, times, stream, underprovisioning: float, seed: int):
     """Simulate one of SHEDDERS on a stream."""
-    from streamlb import RandomShedder, simulate_shedding
+    from streamlb import simulate_shedding
 
     policy, options, warm = SHEDDERS[name]
     shedder: Any = policy
     if warm:
         shedder, options = warm_shedder(THRESHOLD, stream, times, seed, **options), {}
-    elif name == "Base Line + factor":
-        shedder = RandomShedder(max(0.0, 1 - (1 - underprovisioning) / (1 + SAFETY)), seed)
     return simulate_shedding(keys, costs, shedder, THRESHOLD, underprovisioning, seed, **options)
 
 
