@@ -19,7 +19,7 @@ import numpy as np
 from streamlb import _check
 
 
-def count_min_shape(epsilon: float, delta: float, columns: str = "ceil") -> tuple[int, int]:
+def count_min_shape(epsilon: float, delta: float, rounding: str = "ceil") -> tuple[int, int]:
     """Return the shape (rows, columns) of a Count-Min sketch: ceil(log2(1/delta)) by e/epsilon.
 
     Parameters
@@ -28,21 +28,21 @@ def count_min_shape(epsilon: float, delta: float, columns: str = "ceil") -> tupl
         The error allowed as a share of the other messages, in (0, 1].
     delta : float
         The chance of a larger error, in (0, 1).
-    columns : {"ceil", "floor"}
+    rounding : {"ceil", "floor"}
         How e/epsilon becomes whole. The papers print both: 4 columns for .70 and 55 for .05 are rounded up, 54 for .05 is rounded
         down. Only "ceil" keeps the guarantee for one row; with "floor" it is `count_min_failure` that tells.
 
     Examples
     --------
     >>> from streamlb.analysis import count_min_shape
-    >>> count_min_shape(0.05, 0.1), count_min_shape(0.05, 0.1, columns="floor"), count_min_shape(0.7, 0.25)
+    >>> count_min_shape(0.05, 0.1), count_min_shape(0.05, 0.1, rounding="floor"), count_min_shape(0.7, 0.25)
     ((4, 55), (4, 54), (2, 4))
     """
     epsilon = _check.real("epsilon", epsilon, 0, 1, low_open=True)
     delta = _check.real("delta", delta, 0, 1, low_open=True, high_open=True)
-    _check.choice("columns", columns, ("ceil", "floor"))
+    _check.choice("rounding", rounding, ("ceil", "floor"))
     width = math.e / epsilon
-    return max(1, math.ceil(math.log2(1 / delta))), math.ceil(width) if columns == "ceil" else math.floor(width)
+    return max(1, math.ceil(math.log2(1 / delta))), math.ceil(width) if rounding == "ceil" else math.floor(width)
 
 
 def count_min_failure(epsilon: float, rows: int, columns: int) -> float:
@@ -128,9 +128,18 @@ def expected_cost_estimate(costs: Any, columns: int) -> np.ndarray:
 
 
 def theorem_4_3(w: Any, total: Any, n: Any, c: Any) -> Any:
-    """Return the right-hand side of Theorem 4.3 of POSG for an item of cost w among n > 1 items of summed cost `total`.
+    """Return the right-hand side of Theorem 4.3 of POSG, in whatever arithmetic the arguments bring.
 
-    Any arithmetic will do: floats, arrays, `Fraction`, SymPy symbols.
+    Parameters
+    ----------
+    w : number
+        The item's cost: a float, an array, a `Fraction` or a SymPy expression, like the others.
+    total : number
+        The summed cost of all items.
+    n : number
+        How many items there are, more than one.
+    c : number
+        The number of columns.
 
     Examples
     --------

@@ -100,7 +100,7 @@ def test_papers_numbers():
     assert (round(expected.min(), 2), round(expected.max(), 2)) == (32.08, 32.92)
     assert cost_tail_bound(costs, 55, 10, 48.0).max() <= (11 / 16) ** 10 <= 0.024
     assert count_min_shape(0.7, 0.25) == (2, 4)
-    assert count_min_shape(0.05, 0.1, columns="floor") == (4, 54)
+    assert count_min_shape(0.05, 0.1, rounding="floor") == (4, 54)
     assert count_min_shape(0.05, 0.1) == (4, 55)
 
 
@@ -115,7 +115,7 @@ def test_collision_probabilities_sum_to_one(n, columns):
 def test_shape_keeps_the_guarantee(epsilon, delta):
     rows, columns = count_min_shape(epsilon, delta)
     assert count_min_failure(epsilon, rows, columns) <= delta
-    floor = count_min_shape(epsilon, delta, columns="floor")
+    floor = count_min_shape(epsilon, delta, rounding="floor")
     assert floor[0] == rows
     assert columns - floor[1] in (0, 1)
 
@@ -135,7 +135,7 @@ def test_tail_bound_can_fail_for_the_row_of_least_count():
     [
         (lambda: count_min_shape(0.0, 0.1), "epsilon must be"),
         (lambda: count_min_shape(0.1, 1.0), "delta must be"),
-        (lambda: count_min_shape(0.1, 0.1, columns="round"), "columns must be one of"),
+        (lambda: count_min_shape(0.1, 0.1, rounding="round"), "rounding must be one of"),
         (lambda: count_min_failure(0.1, 0, 5), "rows must be at least 1"),
         (lambda: expected_cost_estimate([1.0, -1.0], 5), "costs must be finite and at least 0"),
         (lambda: expected_cost_estimate([1.0], 0), "columns must be at least 1"),

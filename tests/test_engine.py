@@ -6,8 +6,10 @@ import os
 import socket
 import subprocess
 import time
+from collections import deque
 from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 
 import engine_claims
 import numpy as np
@@ -18,6 +20,10 @@ from streamlb.validation.engine import (
     Outcome,
     Run,
     RunError,
+    _Job,
+    _next_bundle,
+    _next_job,
+    _Tracker,
     deal,
     expand,
     experiments_of,
@@ -53,7 +59,7 @@ def flags(monkeypatch, tmp_path):
 
 def test_runs_are_dealt_longest_first_and_evenly():
     runs = [Run("x", i, str(i), float(i % 10 + 1)) for i in range(400)]
-    partitions = deal(runs, cores=2)
+    partitions = deal(runs, cores=2, rows=40)
     assert len(partitions) == 16
     assert sorted(run.index for partition in partitions for run in partition) == list(range(400))
     loads = [sum(run.cost for run in partition) for partition in partitions]
@@ -61,7 +67,59 @@ def test_runs_are_dealt_longest_first_and_evenly():
     assert max(loads) - min(loads) <= 10
     assert all(a.cost >= b.cost for partition in partitions for a, b in itertools.pairwise(partition))
     assert len(deal(runs[:3], cores=2)) == 3
-    assert max(map(len, deal([Run("x", i, str(i)) for i in range(5000)], cores=2))) <= 64
+    assert len(deal(runs[:200], cores=2, rows=8)) == 26
+    assert max(map(len, deal([Run("x", i, str(i)) for i in range(5000)], cores=2, rows=8))) <= 8
+
+
+@pytest.mark.parametrize("bundle", [1, 3, 100])
+def test_jobs_hold_a_task_a_core_and_every_run_once(bundle):
+    """Tasks of several partitions while there are many, of one towards the end, so that the cores finish together."""
+    waiting = deque(deal([Run("x", i, str(i)) for i in range(1000)], cores=2, rows=4))
+    jobs = []
+    while waiting:
+        jobs.append(_next_job(waiting, cores=2, bundle=bundle))
+    assert sorted(run.index for job in jobs for task in job.tasks for run in task) == list(range(1000))
+    assert {len(job.tasks) for job in jobs} == {2}
+    assert jobs[0].runs == 2 * 4 * min(bundle, 250 // 16)
+    assert [job.runs for job in jobs[-4:]] == [8, 8, 8, 8]
+    assert len({job.group for job in jobs}) == len(jobs)
+
+
+def test_short_tasks_are_bundled_and_long_ones_are_not():
+    assert [_next_bundle(4, seconds) for seconds in (0.1, 5.0, 60.0)] == [8, 4, 2]
+    assert _next_bundle(1, 60.0) == 1
+
+
+def test_progress_learns_what_each_experiment_takes():
+    """Ten seconds a run here, a tenth there, and costs in units that do not compare: the share is that of the time."""
+    seen = []
+    status = SimpleNamespace(getJobIdsForGroup=lambda group: [7], getJobInfo=lambda job: SimpleNamespace(stageIds=[3]))
+    status.getStageInfo = lambda stage: SimpleNamespace(numCompletedTasks=1)
+    spark = SimpleNamespace(sparkContext=SimpleNamespace(statusTracker=lambda: status))
+    slow = [Run("slow", i, str(i), 0.5) for i in range(10)]
+    quick = [Run("quick", i, str(i), 1e7) for i in range(100)]
+    tracker = _Tracker(spark, [*slow, *quick], lambda *progress: seen.append(progress))
+    tracker.show([])
+    for runs, seconds in ((slow[:5], 10.0), (quick[:50], 0.1)):
+        tracker.finished(_Job([runs]), [Outcome(r.experiment, r.index, r.params, "{}", seconds) for r in runs])
+    tracker.show([])
+    tracker.show([_Job([slow[5:7], quick[50:]])])  # one of its two tasks is completed
+    assert seen[0] == (0.0, 0)
+    assert seen[1] == (pytest.approx(0.5), 55)
+    assert seen[2] == (pytest.approx((55 + 12.5) / 110), 81)
+
+
+def test_experiments_whose_costs_do_not_compare_are_each_dealt_evenly():
+    """Seconds here, messages there: every partition still gets its share of both, and the lone run comes first."""
+    seconds = [Run("seconds", i, str(i), 1.0 + i / 100) for i in range(80)]
+    messages = [Run("messages", i, str(i), 1e7 * (i % 4 + 1)) for i in range(160)]
+    partitions = deal([*messages, *seconds, Run("alone", 0, "0", 0.0)], cores=2, rows=20)
+    assert partitions[0][0].experiment == "alone"
+    for name, least, most in (("seconds", 4, 6), ("messages", 8, 12)):
+        counts = [sum(run.experiment == name for run in partition) for partition in partitions]
+        assert least <= min(counts)
+        assert max(counts) <= most
+    assert {len(partition) for partition in deal(seconds, cores=2, rows=2)} == {2}
 
 
 def test_expand_gives_a_row_a_run_and_rejects_twins():
@@ -93,7 +151,7 @@ def test_same_numbers_on_two_cores_and_with_tasks_retried(flags):
         pure = expand([engine_claims.PURE], "quick")
         comp, batches = on_spark(spark, pure)
         assert comp == here(pure, engine_claims.PURE)
-        assert len(batches) == 8  # kept job by job, not at the end
+        assert len(batches) >= 8  # kept job by job, not at the end
 
         crash = expand([engine_claims.CRASH], "quick")
         comp, _ = on_spark(spark, crash)

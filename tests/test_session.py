@@ -74,6 +74,15 @@ def test_a_java_without_the_module_is_wrapped(no_java, monkeypatch, tmp_path):
     assert find_java() == java
 
 
+def test_the_wrapper_does_without_a_cache_folder(no_java, monkeypatch, tmp_path):
+    (tmp_path / "cache folder").write_text("a file where the folder should be")
+    monkeypatch.setattr(session.tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setenv("JAVA_HOME", str(fake_java(tmp_path / "java", "25.0.2", vector=False)))
+    home = find_java().home
+    assert home.startswith(str(tmp_path / "streamlb-java-"))
+    assert subprocess.run([os.path.join(home, "bin", "java"), "-version"], capture_output=True).returncode == 0
+
+
 def test_the_wheels_own_java_needs_and_gets_the_wrapper(monkeypatch, tmp_path):
     """The real JRE of the wheel, which refuses Spark's flag by itself."""
     monkeypatch.setenv("PATH", str(tmp_path))

@@ -1,8 +1,9 @@
 """Runs experiments on Spark: a row is a run, measured wherever it lands, the same number everywhere.
 
 Rows (experiment, index, parameters as JSON) go through `mapInPandas`; a worker finds the experiment by its name, so neither
-functions nor streams are shipped. Rows are dealt to about eight partitions a core, the longest runs first, and the partitions
-go to Spark in a few jobs, two of them under way at a time: no core waits at the end of a job, and what is done is on disk.
+functions nor streams are shipped. Rows are dealt to at least eight partitions a core, the longest runs first. They go to Spark in
+jobs of a task for each core, two jobs under way at a time: no core waits at the end of a job, and what is done is on disk. Where
+runs are short a task takes several partitions at once.
 """
 
 from __future__ import annotations
@@ -10,12 +11,15 @@ from __future__ import annotations
 import functools
 import heapq
 import importlib
+import itertools
 import json
 import time
 import traceback
+import uuid
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from .claim import Claim, Experiment
@@ -26,8 +30,9 @@ if TYPE_CHECKING:
 
 CLAIMS_MODULE = "streamlb.validation.claims"
 PARTITIONS_A_CORE = 8
-ROWS_A_PARTITION = 64  # at most: an interrupted run of many rows then loses little
+ROWS_A_PARTITION = 8
 _JOBS_AT_ONCE = 2
+_SHORT_TASK = 4.0  # seconds
 _OUT = "experiment string, index long, params string, result string, seconds double, error string"
 
 
@@ -98,15 +103,17 @@ def _known_experiments(module: str) -> dict[str, Experiment]:
     return experiments_of(importlib.import_module(module).all_claims())
 
 
-def measure_partitions(frames: Iterator[pd.DataFrame], job: list[list[tuple]], module: str) -> Iterator[pd.DataFrame]:
-    """Measure the rows of the partitions whose numbers come in; what workers do.
+def measure_tasks(
+    frames: Iterator[pd.DataFrame], tasks: list[list[tuple[str, int, str]]], module: str
+) -> Iterator[pd.DataFrame]:
+    """Measure the rows of the tasks whose numbers come in; what workers do.
 
     An error of a measure becomes text: it would fail again, so Spark is not to retry it.
     """
     import pandas as pd
 
     for frame in frames:
-        outcomes = [_outcome(*row, module) for number in frame["id"] for row in job[number]]
+        outcomes = [_outcome(row[0], row[1], row[2], module) for number in frame["id"] for row in tasks[number]]
         yield pd.DataFrame(outcomes, columns=["experiment", "index", "params", "result", "seconds", "error"])
 
 
@@ -132,16 +139,40 @@ def _measure(experiment: Experiment, params: str) -> str:
     return text
 
 
-def deal(runs: list[Run], cores: int) -> list[list[Run]]:
-    """Deal runs to about eight partitions a core, the longest first, so that the partitions take about the same time."""
-    size = max(PARTITIONS_A_CORE * cores, -(-len(runs) // ROWS_A_PARTITION))
-    partitions: list[list[Run]] = [[] for _ in range(min(len(runs), size))]
-    loads = [(0.0, 0, i) for i in range(len(partitions))]
-    for run in sorted(runs, key=lambda run: -run.cost):
-        load, count, i = heapq.heappop(loads)
-        partitions[i].append(run)
-        heapq.heappush(loads, (load + run.cost, count + 1, i))
-    return sorted(partitions, key=lambda partition: -sum(run.cost for run in partition))
+def deal(runs: list[Run], cores: int, rows: int = ROWS_A_PARTITION) -> list[list[Run]]:
+    """Deal runs to about eight partitions a core, the longest first, so that the partitions take about the same time.
+
+    Costs compare runs of one experiment, not experiments: each experiment is dealt evenly by itself, and a partition with a run
+    of an experiment of few runs comes before one without.
+
+    Parameters
+    ----------
+    runs : list of Run
+        What to deal.
+    cores : int
+        How many cores there are.
+    rows : int
+        At most so many runs a partition, so that an interrupted run loses little.
+    """
+    a_core = max(
+        PARTITIONS_A_CORE, -(-len(runs) // (rows * cores))
+    )  # the same number for each, or one waits at the end
+    size = min(len(runs), a_core * cores)
+    partitions: list[list[Run]] = [[] for _ in range(size)]
+    weights = [0.0] * size
+    by_experiment: dict[str, list[Run]] = {}
+    for run in runs:
+        by_experiment.setdefault(run.experiment, []).append(run)
+    for own in sorted(by_experiment.values(), key=len):
+        total = sum(run.cost for run in own)
+        loads = [(0.0, weight, i) for i, weight in enumerate(weights)]
+        heapq.heapify(loads)
+        for run in sorted(own, key=lambda run: -run.cost):
+            load, weight, i = heapq.heappop(loads)
+            partitions[i].append(run)
+            weights[i] = weight + (run.cost / total if total else 1 / len(own))
+            heapq.heappush(loads, (load + run.cost, weights[i], i))
+    return [partitions[i] for i in sorted(range(size), key=lambda i: -weights[i])]
 
 
 def run_on_spark(
@@ -173,27 +204,58 @@ def run_on_spark(
         When a measure fails; what succeeded until then has been kept.
     """
     cores = spark.sparkContext.defaultParallelism
-    partitions = deal(runs, cores)
-    jobs = [partitions[i : i + cores] for i in range(0, len(partitions), cores)]
-    tracker = _Tracker(spark, jobs, progress)
-    waiting = list(enumerate(jobs))
-    under_way: set[Future] = set()
+    waiting = deque(deal(runs, cores))
+    tracker = _Tracker(spark, runs, progress)
+    under_way: dict[Future, _Job] = {}
+    bundle = 1
     with ThreadPoolExecutor(_JOBS_AT_ONCE) as pool:
         try:
             while waiting or under_way:
                 while waiting and len(under_way) < _JOBS_AT_ONCE:
-                    number, job = waiting.pop(0)
-                    under_way.add(pool.submit(_run_job, spark, job, tracker.group(number), module))
-                done, under_way = wait(under_way, timeout=0.5, return_when=FIRST_COMPLETED)
-                for future in done:
+                    job = _next_job(waiting, cores, bundle)
+                    under_way[pool.submit(_run_job, spark, job, module)] = job
+                for future in wait(under_way, timeout=0.5, return_when=FIRST_COMPLETED).done:
                     outcomes, failures = _result(future)
                     keep(outcomes)
                     if failures:
                         raise RunError(_describe(failures))
-                tracker.show()
+                    job = under_way.pop(future)
+                    tracker.finished(job, outcomes)
+                    bundle = _next_bundle(bundle, sum(outcome.seconds for outcome in outcomes) / len(job.tasks))
+                tracker.show(under_way.values())
         except BaseException:
             spark.sparkContext.cancelAllJobs()
             raise
+
+
+@dataclass(frozen=True)
+class _Job:
+    """What goes to Spark at once: a task a core."""
+
+    tasks: list[list[Run]]
+    group: str = field(default_factory=lambda: f"streamlb-{uuid.uuid4().hex}")
+
+    @property
+    def runs(self) -> int:
+        return sum(map(len, self.tasks))
+
+
+def _next_job(waiting: deque[list[Run]], cores: int, bundle: int) -> _Job:
+    """Take a task a core from the front of the queue, of `bundle` partitions each; fewer when the queue gets short."""
+    bundle = max(1, min(bundle, len(waiting) // (PARTITIONS_A_CORE * cores)))
+    taken = [waiting.popleft() for _ in range(min(len(waiting), bundle * cores))]
+    tasks = [list(itertools.chain(*taken[i::cores])) for i in range(min(cores, len(taken)))]
+    return _Job(tasks)
+
+
+def _next_bundle(bundle: int, seconds: float) -> int:
+    """Return how many partitions the next tasks are to hold, from how long the last ones took.
+
+    A task costs Spark about a tenth of a second; one that takes long is lost when the run is interrupted.
+    """
+    if seconds < _SHORT_TASK:
+        return 2 * bundle
+    return max(1, bundle // 2) if seconds > 2 * _SHORT_TASK else bundle
 
 
 def _result(future: Future) -> tuple[list[Outcome], list[dict]]:
@@ -207,14 +269,14 @@ def _result(future: Future) -> tuple[list[Outcome], list[dict]]:
         raise RunError(f"Spark gave up on a job: {reason}") from error
 
 
-def _run_job(spark: SparkSession, job: list[list[Run]], group: str, module: str) -> tuple[list[Outcome], list[dict]]:
-    """Run partitions as one Spark job; return what succeeded and the rows that failed."""
-    spark.sparkContext.setJobGroup(group, "streamlb validation")
-    rows = [[(run.experiment, run.index, run.params) for run in partition] for partition in job]
-    # A range of as many numbers as partitions puts exactly one number into each, which no way of shipping the rows themselves
+def _run_job(spark: SparkSession, job: _Job, module: str) -> tuple[list[Outcome], list[dict]]:
+    """Run a job; return what succeeded and the rows that failed."""
+    spark.sparkContext.setJobGroup(job.group, "streamlb validation")
+    tasks = [[(run.experiment, run.index, run.params) for run in task] for task in job.tasks]
+    # A range of as many numbers as tasks puts exactly one number into each, which no way of shipping the rows themselves
     # does without a shuffle; the rows travel with the function.
-    numbers = spark.range(0, len(job), 1, len(job))
-    collected = numbers.mapInPandas(functools.partial(measure_partitions, job=rows, module=module), _OUT).collect()
+    numbers = spark.range(0, len(tasks), 1, len(tasks))
+    collected = numbers.mapInPandas(functools.partial(measure_tasks, tasks=tasks, module=module), _OUT).collect()
     outcomes = [Outcome(*row[:5]) for row in collected if not row.error]
     return outcomes, [row.asDict() for row in collected if row.error]
 
@@ -226,32 +288,67 @@ def _describe(failures: list[dict]) -> str:
 
 
 class _Tracker:
-    """The share of the work that is done, by the tasks that Spark's status tracker says are completed."""
+    """The share of the work that is done: what finished runs took, and what the others should take by their costs.
 
-    def __init__(self, spark: SparkSession, jobs: list[list[list[Run]]], progress: Callable[[float, int], None] | None):
+    Costs compare runs of one experiment, so each experiment has a rate of its own, seconds for a run of mean cost, learnt as its
+    runs come in. Of the jobs under way Spark's status tracker says how many tasks are completed.
+    """
+
+    def __init__(self, spark: SparkSession, runs: list[Run], progress: Callable[[float, int], None] | None):
         self._status = spark.sparkContext.statusTracker()
-        self._costs = [sum(run.cost for partition in job for run in partition) for job in jobs]
-        self._tasks = [len(job) for job in jobs]
-        self._runs = [sum(map(len, job)) for job in jobs]
-        self._prefix = f"streamlb-{id(self)}"
         self._progress = progress
+        self._mean_cost = _mean_costs(runs)
+        self._left = self._work(runs)
+        self._done = dict.fromkeys(self._left, 0.0)
+        self._seconds = dict.fromkeys(self._left, 0.0)
+        self._runs = 0
 
-    def group(self, number: int) -> str:
-        return f"{self._prefix}-{number}"
+    def _work(self, runs: Iterable[Run]) -> dict[str, float]:
+        """Return the work in runs by experiment, in runs of mean cost."""
+        work: dict[str, float] = {}
+        for run in runs:
+            mean = self._mean_cost[run.experiment]
+            work[run.experiment] = work.get(run.experiment, 0.0) + (run.cost / mean if mean else 1.0)
+        return work
 
-    def _completed(self, number: int) -> float:
-        """Return the completed share of a job, which has one stage with a task for each partition."""
-        done = 0
-        for job in self._status.getJobIdsForGroup(self.group(number)):
-            info = self._status.getJobInfo(job)
+    def finished(self, job: _Job, outcomes: list[Outcome]) -> None:
+        for name, work in self._work(itertools.chain(*job.tasks)).items():
+            self._left[name] -= work
+            self._done[name] += work
+        for outcome in outcomes:
+            self._seconds[outcome.experiment] += outcome.seconds
+        self._runs += job.runs
+
+    def _expected(self, work: dict[str, float]) -> float:
+        """Return the seconds that work should take; an experiment not yet seen has the mean rate of the others."""
+        done = sum(self._done.values())
+        mean = sum(self._seconds.values()) / done if done else 1.0
+        rates = {name: self._seconds[name] / self._done[name] if self._done[name] else mean for name in work}
+        return sum(amount * rates[name] for name, amount in work.items())
+
+    def _completed(self, job: _Job) -> float:
+        """Return the completed share of a job, which has one stage."""
+        tasks = 0
+        for number in self._status.getJobIdsForGroup(job.group):
+            info = self._status.getJobInfo(number)
             stages = [self._status.getStageInfo(stage) for stage in (info.stageIds if info else ())]
-            done += sum(stage.numCompletedTasks for stage in stages if stage)
-        return min(1.0, done / self._tasks[number])
+            tasks += sum(stage.numCompletedTasks for stage in stages if stage)
+        return min(1.0, tasks / len(job.tasks))
 
-    def show(self) -> None:
+    def show(self, under_way: Iterable[_Job]) -> None:
         if self._progress is None:
             return
-        shares = [self._completed(number) for number in range(len(self._costs))]
-        total = sum(self._costs) or 1.0
-        done = sum(share * cost for share, cost in zip(shares, self._costs)) / total
-        self._progress(done, round(sum(share * runs for share, runs in zip(shares, self._runs))))
+        done, left = sum(self._seconds.values()), self._expected(self._left)
+        part, runs = 0.0, float(self._runs)
+        for job in under_way:
+            share = self._completed(job)
+            part += share * self._expected(self._work(itertools.chain(*job.tasks)))
+            runs += share * job.runs
+        self._progress((done + part) / (done + left) if done + left else 0.0, round(runs))
+
+
+def _mean_costs(runs: list[Run]) -> dict[str, float]:
+    by_experiment: dict[str, list[float]] = {}
+    for run in runs:
+        by_experiment.setdefault(run.experiment, []).append(run.cost)
+    return {name: sum(costs) / len(costs) for name, costs in by_experiment.items()}

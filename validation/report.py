@@ -83,7 +83,7 @@ def _claim_view(item: Judged, done: Validation) -> dict[str, Any]:
     }
 
 
-def _figure_view(item: Judged, done: Validation) -> dict[str, str]:
+def _figure_view(item: Judged, done: Validation) -> dict[str, Any]:
     """Draw a claim's figure, save it, and return it as an image that the page can hold."""
     claim = item.claim
     assert claim.figure is not None
@@ -93,7 +93,13 @@ def _figure_view(item: Judged, done: Validation) -> dict[str, str]:
         image = _embedded(figure)
     except Exception as error:
         raise JudgeError(f"the figure of {claim.id} failed: {type(error).__name__}: {error}") from error
-    return {"image": image, "alt": alt_text(figure, claim.id), "file": f"figures/{claim.id}"}
+    width, height = figure.get_size_inches()
+    return {
+        "image": image,
+        "alt": alt_text(figure, claim.id),
+        "file": f"figures/{claim.id}",
+        "wide": width > 2 * height or width > 9,  # several panels: a phone scrolls it rather than shrink it
+    }
 
 
 def save_figure(figure: Figure, stem: Path) -> None:
@@ -136,6 +142,8 @@ def alt_text(figure: Figure, claim: str) -> str:
         if legend is not None:
             words.append("showing " + ", ".join(text.get_text() for text in legend.get_texts()))
         parts.append(", ".join(word for word in words if word))
+    for legend in figure.legends:
+        parts.append("showing " + ", ".join(text.get_text() for text in legend.get_texts()))
     text = ". ".join(part for part in parts if part)
     return re.sub(r"\s+", " ", f"Figure of {claim}: {text or 'measured values'}").strip()
 

@@ -12,11 +12,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from .claim import PROFILES, Claim
 from .claims import all_claims
-from .engine import CLAIMS_MODULE, expand, experiments_of, run_on_spark
+from .engine import CLAIMS_MODULE, Run, expand, experiments_of, run_on_spark
 from .results import Results
 from .verdicts import PAPERS, Judged, judge, write_verdicts
 
@@ -186,7 +185,7 @@ def _claims_of(module: str) -> list[Claim]:
     return all_claims() if module == CLAIMS_MODULE else importlib.import_module(module).all_claims()
 
 
-def _measure(missing: list[Any], results: Results, master: str, module: str, say: Callable[[str], None]) -> None:
+def _measure(missing: list[Run], results: Results, master: str, module: str, say: Callable[[str], None]) -> None:
     from streamlb.spark.session import spark_session
 
     _warm_up()
@@ -227,6 +226,7 @@ def _progress_bar(runs: int, shown: bool) -> Iterator[Callable[[float, int], Non
 
         def progress(share: float, done: int) -> None:
             bar.set_description_str(f"{done}/{runs} runs", refresh=False)
-            bar.update(max(0.0, share - bar.n))
+            bar.n = min(1.0, share)
+            bar.update(0)
 
         yield progress

@@ -128,21 +128,25 @@ def _wrapped_home(java: str) -> str:
         f'exec {shlex.quote(java)} "$@"\n'
     )
     name = f"java-{hashlib.sha256(script.encode()).hexdigest()[:16]}"
-    for base in (cache_root(), os.path.join(tempfile.gettempdir(), f"streamlb-{os.getuid()}")):
-        home = os.path.join(base, name)
-        target = os.path.join(home, "bin", "java")
-        with contextlib.suppress(OSError):
-            if not os.path.exists(target):
-                os.makedirs(os.path.dirname(target), exist_ok=True)
-                handle, draft = tempfile.mkstemp(dir=os.path.dirname(target))
-                with os.fdopen(handle, "w") as file:
-                    file.write(script)
-                os.chmod(draft, 0o755)
-                os.replace(draft, target)  # whole or not at all: other processes may be at the same place
-            return home
-    raise SparkUnavailableError(
-        f"no folder to write the start script of {java} to: set NUMBA_CACHE_DIR to a writable folder"
-    )
+    home = os.path.join(cache_root(), name)
+    try:
+        _write_script(os.path.join(home, "bin", "java"), script)
+    except OSError:  # the cache cannot be written: a folder for this time only
+        home = tempfile.mkdtemp(prefix="streamlb-java-")
+        _write_script(os.path.join(home, "bin", "java"), script)
+    return home
+
+
+def _write_script(target: str, script: str) -> None:
+    """Write an executable script, whole or not at all: other processes may be at the same place."""
+    if os.path.exists(target):
+        return
+    os.makedirs(os.path.dirname(target), exist_ok=True)
+    handle, draft = tempfile.mkstemp(dir=os.path.dirname(target))
+    with os.fdopen(handle, "w") as file:
+        file.write(script)
+    os.chmod(draft, 0o755)
+    os.replace(draft, target)
 
 
 @contextlib.contextmanager

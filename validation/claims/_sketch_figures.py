@@ -21,32 +21,31 @@ def figure_over_count(excesses, epsilon, delta):
         for shade, (exponent, own) in zip(shades, runs.groupby("exponent")):
             tail = np.array(own["tail"].tolist()).mean(axis=0)
             name = "uniform" if exponent == 0 else f"Zipf {exponent:g}"
-            axes.plot(excesses, np.maximum(tail, 1e-7), color=OURS, alpha=shade, marker="o", ms=3, label=name)
+            axes.plot(excesses, np.where(tail > 0, tail, np.nan), color=OURS, alpha=shade, marker="o", ms=3, label=name)
         axes.plot([epsilon], [delta], "*", color=PAPER, ms=14, label=f"allowed: δ = {delta:g} at ε = {epsilon:g}")
-        axes.set(xscale="log", yscale="log", ylim=(0.7e-7, 2))
-        axes.text(excesses[0], 1.2e-7, "never seen", color="0.4", fontsize=8)
-        axes.legend(fontsize=8, ncol=2)
+        axes.set(xscale="log", yscale="log", ylim=(None, 2))
+        fig.legend(fontsize=8, loc="outside lower center", ncol=4)
         return fig
 
     return figure
 
 
-def figure_cell_range(low, high):
-    """Draw the range of W/C over all cells, by exponent."""
+def figure_cell_range(low, high, ratio):
+    """Draw the range of a cell's ratio, which the papers write W/C and W/F, by exponent."""
 
     def figure(runs, profile):
         own = runs[runs["high"] == high].groupby("exponent").agg({"least": "min", "greatest": "max"})
         fig, axes = new_figure(
-            "The ratio W/C stays within the execution times",
+            f"The ratio {ratio} stays within the execution times",
             "exponent of the stream (0: uniform)",
-            "W/C of a cell (ms)",
+            f"{ratio} of a cell (ms)",
         )
         axes.vlines(
             own.index, own["least"], own["greatest"], color=OURS, lw=6, label="least to greatest cell, all seeds"
         )
         for value, name in ((low, "least and greatest execution time"), (high, None)):
             axes.axhline(value, color=PAPER, ls="--", label=name)
-        axes.legend(fontsize=9)
+        fig.legend(fontsize=9, loc="outside lower center", ncol=2)
         return fig
 
     return figure
@@ -120,7 +119,7 @@ def figure_least_ratio(bins, level):
             axes.step(centres, np.where(share > 0, share, np.nan), where="mid", color=colour, label=name)
         axes.axvline(level, color=PAPER, ls="--", label="48 ms: the paper allows .024 beyond")
         axes.set_yscale("log")
-        axes.legend(fontsize=9)
+        fig.legend(fontsize=9, loc="outside lower center", ncol=3)
         return fig
 
     return figure
@@ -143,7 +142,7 @@ def figure_tail_rows():
         ):
             axes.plot(runs["bound"], np.maximum(runs[column], floor), mark, color=colour, ms=4, alpha=0.7, label=name)
         axes.set(xscale="log", yscale="log", xlim=(floor, 1.5), ylim=(0.7 * floor, 1.5))
-        axes.legend(fontsize=9, loc="lower right")
+        fig.legend(fontsize=9, loc="outside lower center", ncol=3)
         return fig
 
     return figure
