@@ -57,6 +57,7 @@ from streamlb.scheduling.protocol import (
 )
 
 _REPLY, _MATRICES = 0, 1
+_RECEIVED = 10
 
 
 @njit(cache=True, nogil=True)
@@ -245,12 +246,17 @@ def _post(kind, i, number, when, due, tags):
 
 
 @njit(cache=True, nogil=True)
+def _note(t, what, log):
+    log[0, 0] += 1
+    log[log[0, 0], 0] = t
+    log[log[0, 0], 1] = what
+
+
+@njit(cache=True, nogil=True)
 def _note_phase(t, log, regs):
     if regs[PHASE] != log[0, 1]:
-        log[0, 0] += 1
         log[0, 1] = regs[PHASE]
-        log[log[0, 0], 0] = t
-        log[log[0, 0], 1] = regs[PHASE]
+        _note(t, regs[PHASE], log)
 
 
 @njit(cache=True, nogil=True)
@@ -261,16 +267,18 @@ def _run_posg(
 ):  # fmt: skip
     """Run the protocol over the tuples. Returns the tuples handled: fewer than all when the box or the log is full.
 
-    log int64[entries, 2]: tuple and phase of each change of the scheduler's phase, entry 0 holding their number and
-    the last phase.
+    log int64[entries, 2]: the tuple, and the scheduler's new phase or _RECEIVED + the instance whose matrices came;
+    entry 0 holds their number and the last phase.
     """
     t = 0
     while t < costs.size:
         slot = _next_slot(due, tags)
         while slot >= 0 and due[slot] <= arrivals[t]:
             _deliver(slot, due, notes, tags, boxF, boxW, F, W, clocks, marks, regs)
+            if tags[slot, 0] == _MATRICES:
+                _note(offset + t, _RECEIVED + tags[slot, 1], log)
             slot = _next_slot(due, tags)
-        if _free_slots(due) < 2 or log[0, 0] + 3 > log.shape[0]:
+        if _free_slots(due) < 2 or log[0, 0] + due.size + 3 > log.shape[0]:
             return t
         _note_phase(offset + t, log, regs)
         coming = due[slot] if slot >= 0 else np.inf
@@ -340,7 +348,8 @@ class OperatorResult:
 
     Times are in the unit of the costs. `mean`, `std`, `minimum` and `maximum` are of the completion times; `phases`
     lists the tuple at which POSG's scheduler was first seen in each successive phase; `first_run` is the tuple at
-    which it first ran, None if never. `completion` and `assignment` are kept with ``keep=True``, `blocks` (least,
+    which it first ran, None if never; `received` lists the tuple before which each instance's matrices came.
+    `completion` and `assignment` are kept with ``keep=True``, `blocks` (least,
     mean and greatest of each block) with `block`.
     """
 
@@ -355,6 +364,7 @@ class OperatorResult:
     late: int = 0
     first_run: int | None = None
     phases: list[tuple[int, str]] = field(default_factory=list)
+    received: list[tuple[int, int]] = field(default_factory=list, repr=False)
     messages: dict[str, int] = field(default_factory=dict)
     blocks: np.ndarray | None = field(default=None, repr=False)
     completion: np.ndarray | None = field(default=None, repr=False)
@@ -376,7 +386,7 @@ class _Policy:
             self.at = np.zeros(self.rules.rows, np.int64)
             self.learners = tuple(self.rules.learners().values())
             self.scheduler = tuple(self.rules.scheduler().values())
-            self.log = np.zeros((64, 2), np.int64)
+            self.log = np.zeros((64 + 8 * k, 2), np.int64)
             self._make_box(16 + 4 * k)
         elif options:
             raise TypeError(f"policy {name!r} takes no option {next(iter(options))!r}")
@@ -447,10 +457,11 @@ class _Policy:
         if self.name not in ("posg", "one_column"):
             return {}
         regs = self.scheduler[4]
-        changes = self.log[1 : 1 + self.log[0, 0]]
+        notes = self.log[1 : 1 + self.log[0, 0]].tolist()
         return {
             "first_run": int(regs[FIRST_RUN]) if regs[FIRST_RUN] >= 0 else None,
-            "phases": [(0, PHASES[ROUND_ROBIN]), *((int(t), PHASES[phase]) for t, phase in changes)],
+            "phases": [(0, PHASES[ROUND_ROBIN]), *((t, PHASES[what]) for t, what in notes if what < _RECEIVED)],
+            "received": [(t, what - _RECEIVED) for t, what in notes if what >= _RECEIVED],
             "messages": count_messages(regs, self.rules),
         }
 
