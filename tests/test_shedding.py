@@ -78,6 +78,32 @@ def test_matches_the_twin(trace, options):
     assert comp.kept == len(ref.log)
 
 
+@pytest.mark.parametrize("seed", range(60))
+def test_long_traces_match_the_twin(seed):
+    """Long enough for queues longer than a window, matrices that overtake replies, and goals that are met and missed."""
+    rng = np.random.default_rng(seed)
+    options = {
+        "goal": str(rng.choice(core.GOALS)),
+        "reports": int(rng.choice([0, 1, 3, 5])),
+        "timeout": int(rng.choice([0, 0, 6, 40])),
+        "clamp": bool(rng.integers(4)),
+        "sync": str(rng.choice(["exact", "exact", "difference"])),
+    }
+    ref, comp = pair_of_shedders(options, threshold=float(rng.choice([4.0, 20.0, 80.0])), seed=seed)
+    slow = 0.3 + 0.7 * rng.random()  # how often the operator keeps up: long queues when seldom
+    trace = [
+        (
+            int(rng.integers(12)),
+            float(rng.choice([0.0, 1.0, 3.0, 30.0], p=[0.3, 0.4, 0.28, 0.02])),
+            int(rng.random() < slow),
+        )
+        for _ in range(400)
+    ]
+    assert shed(comp, trace) == shed(ref, trace)
+    assert (comp.phase, comp.active, comp.kept) == (ref.phase, ref.active, len(ref.log))
+    assert comp._s[core.CLOCK] == pytest.approx(ref.clock)
+
+
 @given(traces(), st.sampled_from([0, 4]))
 def test_the_papers_letter_matches_the_twin(trace, timeout):
     letter = {
