@@ -4,6 +4,19 @@ Nothing here imports a kernel. Where a statement is exact it is evaluated in exa
 fails the corrected one stands beside it.
 """
 
+from .pipeline import (
+    allocation_period,
+    best_relabelling,
+    birkhoff_bound,
+    birkhoff_steps,
+    busy_fraction_bound,
+    inter_node_share_bound,
+    latin_entry,
+    latin_matrix,
+    pipeline_moves,
+    relabelling_shares,
+    weighted_schedule,
+)
 from .scheduling import (
     completion_times,
     greedy_makespan,
@@ -40,6 +53,11 @@ from .sketches import (
 
 __all__ = [
     "SheddingInstance",
+    "allocation_period",
+    "best_relabelling",
+    "birkhoff_bound",
+    "birkhoff_steps",
+    "busy_fraction_bound",
     "collision_probability",
     "completion_times",
     "cost_error_share",
@@ -54,14 +72,20 @@ __all__ = [
     "greedy_makespan_bound",
     "greedy_ratio",
     "greedy_shedding",
+    "inter_node_share_bound",
+    "latin_entry",
+    "latin_matrix",
     "makespan_lower_bound",
     "needless_drops",
     "online_dilemma",
     "optimal_makespan",
     "optimal_shedding",
+    "pipeline_moves",
     "posg_message_bounds",
+    "relabelling_shares",
     "running_averages",
     "theorem_4_3",
     "tight_costs",
     "waits",
+    "weighted_schedule",
 ]

@@ -4,6 +4,16 @@ from streamlb._version import __version__ as __version__
 # keys, streams, metrics
 from streamlb.keys import key_array as key_array
 
+# placement
+from streamlb.placement.even import even_schedule as even_schedule
+from streamlb.placement.pipeline import PipelineSchedule as PipelineSchedule
+from streamlb.placement.pipeline import pipeline_schedule as pipeline_schedule
+from streamlb.placement.placement import Placement as Placement
+from streamlb.placement.resource_aware import resource_aware_schedule as resource_aware_schedule
+from streamlb.placement.topology import Topology as Topology
+from streamlb.simulation.pipeline import PipelineResult as PipelineResult
+from streamlb.simulation.pipeline import simulate_pipeline as simulate_pipeline
+
 # sketches
 from streamlb.sketches.cost_sketch import CostSketch as CostSketch
 from streamlb.sketches.count_min import CountMin as CountMin

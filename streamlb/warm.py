@@ -87,6 +87,15 @@ def _shedding() -> None:
     RandomShedder(0.5).offer(1, 0.0)
 
 
+def _placement() -> None:
+    from streamlb.placement.pipeline import pipeline_schedule
+    from streamlb.placement.topology import Topology
+    from streamlb.simulation.pipeline import simulate_pipeline
+
+    schedule = pipeline_schedule(Topology({"a": 1, "b": 1}, [("a", "b")]), 2, "optimised")
+    simulate_pipeline(schedule, slots=2)
+
+
 # What is compiled, by name, in this order; each call is quick once its kernels are cached.
 STEPS: list[tuple[str, Callable[[], None]]] = [
     ("keys", _keys),
@@ -94,6 +103,7 @@ STEPS: list[tuple[str, Callable[[], None]]] = [
     ("sketches", _sketches),
     ("scheduling", _scheduling),
     ("shedding", _shedding),
+    ("placement", _placement),
 ]
 
 
