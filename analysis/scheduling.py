@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
-from numbers import Rational, Real
+from typing import Any
 
 
 def _machines(k: int) -> int:
@@ -16,17 +16,13 @@ def _machines(k: int) -> int:
     return int(k)
 
 
-def _exact(costs: Iterable[Real]) -> list[Fraction]:
-    exact = [Fraction(int(c)) if isinstance(c, Rational) and int(c) == c else Fraction(c) for c in map(_plain, costs)]
+def _exact(costs: Iterable[Any]) -> list[Fraction]:
+    """Return costs as fractions, NumPy's numbers at their exact value."""
+    exact = [Fraction(cost.item() if hasattr(cost, "item") else cost) for cost in costs]
     for at, cost in enumerate(exact):
         if cost < 0:
             raise ValueError(f"costs must not be negative, got {cost} at position {at}")
     return exact
-
-
-def _plain(cost: Real) -> Real:
-    """Return NumPy's numbers as Python's."""
-    return cost.item() if hasattr(cost, "item") else cost
 
 
 def greedy_ratio(k: int) -> Fraction:
@@ -41,7 +37,7 @@ def greedy_ratio(k: int) -> Fraction:
     return 2 - Fraction(1, _machines(k))
 
 
-def makespan_lower_bound(costs: Iterable[Real], k: int) -> Fraction:
+def makespan_lower_bound(costs: Iterable[Any], k: int) -> Fraction:
     """Return the larger of mean load and largest cost: no schedule on k machines is shorter (equations 3, 4).
 
     Examples
@@ -54,7 +50,7 @@ def makespan_lower_bound(costs: Iterable[Real], k: int) -> Fraction:
     return max(sum(exact, Fraction(0)) / k, max(exact, default=Fraction(0)))
 
 
-def greedy_makespan(costs: Iterable[Real], k: int) -> Fraction:
+def greedy_makespan(costs: Iterable[Any], k: int) -> Fraction:
     """Return the makespan of greedy scheduling in the order given, ties to the first machine."""
     load = [Fraction(0)] * _machines(k)
     for cost in _exact(costs):
@@ -63,17 +59,24 @@ def greedy_makespan(costs: Iterable[Real], k: int) -> Fraction:
     return max(load)
 
 
-def greedy_makespan_bound(costs: Iterable[Real], k: int) -> Fraction:
+def greedy_makespan_bound(costs: Iterable[Any], k: int) -> Fraction:
     """Return sum/k + (1 - 1/k) max: what equation 2 gives for greedy scheduling in any order."""
     exact, k = _exact(costs), _machines(k)
     return sum(exact, Fraction(0)) / k + (1 - Fraction(1, k)) * max(exact, default=Fraction(0))
 
 
-def optimal_makespan(costs: Iterable[Real], k: int) -> Fraction:
+def optimal_makespan(costs: Iterable[Any], k: int) -> Fraction:
     """Return the least makespan of any schedule on k machines, by branch and bound; for some twenty costs at most.
 
     Costs are placed from the largest down; a branch ends when it cannot beat the best schedule found, and of machines
     with equal loads only the first is tried.
+
+    Parameters
+    ----------
+    costs : iterable of int, Fraction or float
+        What each task costs.
+    k : int
+        How many machines.
 
     Examples
     --------
@@ -122,7 +125,7 @@ def tight_costs(k: int) -> list[Fraction]:
 
 
 def completion_times(
-    arrivals: Sequence[Real], costs: Sequence[Real], assignment: Sequence[int], k: int
+    arrivals: Sequence[Any], costs: Sequence[Any], assignment: Sequence[int], k: int
 ) -> list[Fraction]:
     """Return how long each tuple stays: its wait at its instance, first come first served, plus its execution.
 
@@ -145,6 +148,17 @@ def posg_message_bounds(m: int, window: int, k: int, resync: int | None = None) 
 
     An instance needs two windows for a pair of matrices, so m tuples give at most m / 2N pairs. Each pair starts at
     most one synchronisation, as does each of the m / resync periodic ones, and a synchronisation has k replies.
+
+    Parameters
+    ----------
+    m : int
+        Tuples of the stream.
+    window : int
+        Executions between two looks at stability (N).
+    k : int
+        Instances.
+    resync : int, optional
+        Tuples after which instances are asked again in RUN; None for never, as printed.
 
     Examples
     --------

@@ -11,8 +11,30 @@ from streamlb.placement.pipeline import pipeline_schedule as pipeline_schedule
 from streamlb.placement.placement import Placement as Placement
 from streamlb.placement.resource_aware import resource_aware_schedule as resource_aware_schedule
 from streamlb.placement.topology import Topology as Topology
+
+# scheduling
+from streamlb.scheduling.greedy import greedy_schedule as greedy_schedule
+from streamlb.scheduling.posg import POSG as POSG
+from streamlb.scheduling.split import POSGInstance as POSGInstance
+from streamlb.scheduling.split import POSGScheduler as POSGScheduler
+
+# shedding
+from streamlb.shedding.baselines import FullKnowledge as FullKnowledge
+from streamlb.shedding.baselines import RandomShedder as RandomShedder
+from streamlb.shedding.baselines import StrawMan as StrawMan
+from streamlb.shedding.load_aware import LoadAwareShedder as LoadAwareShedder
+from streamlb.shedding.remote import RemoteOperator as RemoteOperator
+from streamlb.shedding.remote import RemoteShedder as RemoteShedder
+
+# simulation
+from streamlb.simulation.composed import simulate_shed_operator as simulate_shed_operator
+from streamlb.simulation.operator import OperatorResult as OperatorResult
+from streamlb.simulation.operator import simulate_operator as simulate_operator
 from streamlb.simulation.pipeline import PipelineResult as PipelineResult
 from streamlb.simulation.pipeline import simulate_pipeline as simulate_pipeline
+from streamlb.simulation.shedding import SheddingResult as SheddingResult
+from streamlb.simulation.shedding import seven_phases as seven_phases
+from streamlb.simulation.shedding import simulate_shedding as simulate_shedding
 
 # sketches
 from streamlb.sketches.cost_sketch import CostSketch as CostSketch
@@ -33,23 +55,3 @@ from streamlb.traces import Trace as Trace
 
 # tools
 from streamlb.warm import warmup as warmup
-
-# scheduling
-from streamlb.scheduling.greedy import greedy_schedule as greedy_schedule
-from streamlb.scheduling.posg import POSG as POSG
-from streamlb.scheduling.split import POSGInstance as POSGInstance
-from streamlb.scheduling.split import POSGScheduler as POSGScheduler
-from streamlb.simulation.operator import OperatorResult as OperatorResult
-from streamlb.simulation.operator import simulate_operator as simulate_operator
-
-# shedding
-from streamlb.shedding.baselines import FullKnowledge as FullKnowledge
-from streamlb.shedding.baselines import RandomShedder as RandomShedder
-from streamlb.shedding.baselines import StrawMan as StrawMan
-from streamlb.shedding.load_aware import LoadAwareShedder as LoadAwareShedder
-from streamlb.shedding.remote import RemoteOperator as RemoteOperator
-from streamlb.shedding.remote import RemoteShedder as RemoteShedder
-from streamlb.simulation.composed import simulate_shed_operator as simulate_shed_operator
-from streamlb.simulation.shedding import SheddingResult as SheddingResult
-from streamlb.simulation.shedding import seven_phases as seven_phases
-from streamlb.simulation.shedding import simulate_shedding as simulate_shedding

@@ -145,7 +145,8 @@ def run(
     m, k = seconds.shape
     arrival, completion = np.zeros(m), np.full(m, np.nan)
     dispatcher = _Dispatcher(policy, k, options)
-    chosen, phases, done = np.zeros(m, np.int64), [], 0
+    chosen, done = np.zeros(m, np.int64), 0
+    phases: list[tuple[int, str]] = []
     with Workers(k, options) as workers, _bar(m, policy, progress) as bar:
 
         def settle(wait: float) -> int:

@@ -137,7 +137,7 @@ def encode(message: Message) -> bytes:
     return _seal(message.KIND, message._fields.pack(*fields))
 
 
-def size_of(kind: type, rows: int = 0, columns: int = 0) -> int:
+def size_of(kind: Any, rows: int = 0, columns: int = 0) -> int:
     """Return the length in bytes of an encoded message of a kind, matrices of the given shape included."""
     return _HEAD.size + kind._fields.size + _CRC.size + (16 * rows * columns if kind is Matrices else 0)
 
@@ -177,7 +177,7 @@ def _plain(kind: Any, fields: tuple, rest: bytes) -> Any:
 
 
 def _matrices(fields: tuple, rest: bytes) -> Matrices:
-    *ids, rows, columns = fields
+    instance, incarnation, sequence, seed, rows, columns = fields
     cells = rows * columns
     if cells == 0 or len(rest) != 16 * cells:
         raise MessageError(f"message must hold two matrices of {rows} x {columns}, got {len(rest)} bytes of cells")
@@ -185,4 +185,4 @@ def _matrices(fields: tuple, rest: bytes) -> Matrices:
     W = np.frombuffer(rest, "<f8", cells, 8 * cells).astype(np.float64).reshape(rows, columns)
     if not (np.isfinite(W).all() and W.min() >= 0.0 and F.min() >= 0):
         raise MessageError("message must hold counts and times that are finite and not negative")
-    return Matrices(*ids, F, W)
+    return Matrices(instance, incarnation, sequence, seed, F, W)

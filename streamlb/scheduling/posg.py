@@ -228,9 +228,25 @@ class POSG:
         epsilon: Any = 0.05,
         delta: Any = 0.1,
         seed: Any = 0,
-        **options: Any,
+        *,
+        columns: Any = None,
+        rounding: str = "ceil",
+        stability: str = "nonempty",
+        clock: str = "wall",
+        idle: str = "ignore",
+        ties: str = "first",
+        unseen: str = "mean",
+        synchronise: str = "barrier",
+        resync: Any = True,
+        resend: str = "always",
+        timeout: Any = None,
     ):
+        options = {
+            "columns": columns, "rounding": rounding, "stability": stability, "clock": clock, "idle": idle, "ties": ties,
+            "unseen": unseen, "synchronise": synchronise, "resync": resync, "resend": resend, "timeout": timeout,
+        }  # fmt: skip
         self._rules = rules = Rules(instances, window, tolerance, epsilon, delta, seed, **options)
+        options |= {"columns": rules.columns, "resync": rules.resync or False, "timeout": rules.timeout or False}
         self.parameters = {
             "instances": rules.instances, "window": rules.window, "tolerance": rules.tolerance, "epsilon": float(epsilon),
             "delta": float(delta), "seed": rules.seed, **options,

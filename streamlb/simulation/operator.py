@@ -366,9 +366,9 @@ class OperatorResult:
     phases: list[tuple[int, str]] = field(default_factory=list)
     received: list[tuple[int, int]] = field(default_factory=list, repr=False)
     messages: dict[str, int] = field(default_factory=dict)
-    blocks: np.ndarray | None = field(default=None, repr=False)
-    completion: np.ndarray | None = field(default=None, repr=False)
-    assignment: np.ndarray | None = field(default=None, repr=False)
+    blocks: Any = field(default=None, repr=False)
+    completion: Any = field(default=None, repr=False)
+    assignment: Any = field(default=None, repr=False)
 
 
 class _Policy:

@@ -15,9 +15,15 @@ MESSAGES, ITEMS, INSTANCES, WINDOW = 32_768, 4_096, 5, 1_024
 
 # The paper's letter: C is the sum of execution times, no resynchronisation in RUN, all cells in the relative error, unseen items at
 # 0, columns rounded down. `default` is what streamlb does unless told otherwise, `loose` the same with a tolerance of .1.
-LETTER = {"clock": "busy", "resync": False, "stability": "printed", "unseen": "zero", "rounding": "floor"}
+LETTER: dict[str, Any] = {
+    "clock": "busy",
+    "resync": False,
+    "stability": "printed",
+    "unseen": "zero",
+    "rounding": "floor",
+}
 READINGS: dict[str, dict[str, Any]] = {"letter": LETTER, "default": {}, "loose": {"tolerance": 0.1}}
-CONTROLS = {
+CONTROLS: dict[str, tuple[str, dict[str, Any]]] = {
     "full_knowledge": ("full_knowledge", {}),
     "least_work": ("least_work", {}),
     "one_column": ("one_column", {}),
@@ -78,7 +84,9 @@ def speed_up(runs: pd.DataFrame, name: str = "default") -> pd.Series:
 
 def mean_and_error(values: pd.Series) -> str:
     """Return ``1.06 ± .01``: the mean and its standard error."""
-    return f"{values.mean():.3f} ± {values.sem() if len(values) > 1 else 0.0:.3f}"
+    numbers = values.to_numpy(dtype=float)
+    error = numbers.std(ddof=1) / len(numbers) ** 0.5 if len(numbers) > 1 else 0.0
+    return f"{numbers.mean():.3f} ± {error:.3f}"
 
 
 def readings_note(runs: pd.DataFrame) -> str:

@@ -181,7 +181,13 @@ def _judge_space(runs, profile) -> Verdict:
 def _messages(exponent: float, k: int, reading: str, seed: int) -> dict[str, Any]:
     from streamlb import simulate_operator
 
-    options = {"letter": LETTER, "default": {}, "loose": {"tolerance": 0.1}, "always": {"tolerance": 1e9}}[reading]
+    readings: dict[str, dict[str, Any]] = {
+        "letter": LETTER,
+        "default": {},
+        "loose": {"tolerance": 0.1},
+        "always": {"tolerance": 1e9},
+    }
+    options = readings[reading]
     keys, costs = draw(exponent, seed)
     result = simulate_operator(keys, costs, k, "posg", 1.0, seed, **options)
     resync = None if options.get("resync") is False else 1024 * k

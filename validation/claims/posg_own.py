@@ -10,7 +10,7 @@ from ._posg_runs import LETTER, draw, mean_and_error
 
 LENGTH, FRESH = 150_000, 5_000_000  # seeds from FRESH on were never looked at while the variant was chosen
 EXPONENTS = (0.0, 0.5, 1.0, 1.5, 2.0)
-ECONOMICAL = {
+ECONOMICAL: dict[str, Any] = {
     "tolerance": 0.2, "resend": "changed", "synchronise": "staggered", "idle": "clamp", "ties": "least_recent", "resync": 8192,
 }  # fmt: skip
 # One change at a time, from the variant towards the printed protocol.

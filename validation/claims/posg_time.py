@@ -13,7 +13,7 @@ from ._posg_runs import ITEMS, LETTER, NAMES, draw, mean_and_error, seeds, speed
 LENGTH, CHANGE, BLOCK, CYCLE = 150_000, 75_000, 2_000, 2 * 1_024 * 5
 BEFORE, AFTER = (1.05, 1.025, 1.0, 0.975, 0.95), (0.90, 0.95, 1.0, 1.05, 1.10)
 TIME_OUT, NETWORK = 30_000.0, 1.0  # ms
-READINGS = {"letter": LETTER, "default": {}, "loose": {"tolerance": 0.1}}
+READINGS: dict[str, dict[str, Any]] = {"letter": LETTER, "default": {}, "loose": {"tolerance": 0.1}}
 
 
 # --- Figures 10 and 11: a change of the instances' speeds ----------------------------------------------------------------------
@@ -24,7 +24,7 @@ def _change(reading: str, network: float, seed: int) -> dict[str, Any]:
     from streamlb import simulate_operator
 
     keys, costs = draw(1.0, seed, LENGTH)
-    set_up = {
+    set_up: dict[str, Any] = {
         "speeds": BEFORE, "changes": [(CHANGE, AFTER)], "block": BLOCK, "deadline": TIME_OUT, "latency": network,
         "control_latency": network,
     }  # fmt: skip
@@ -142,7 +142,7 @@ def _tweets(k: int, seed: int, length: int) -> dict[str, Any]:
     times = np.array([5.0, 25.0, 1.0])[permutation(seed + 1_000_000, 35_000) % 3]
     times[0] = 5.0
     costs = times[keys.astype(np.int64)]
-    set_up = {"latency": NETWORK, "control_latency": NETWORK, "deadline": TIME_OUT}
+    set_up: dict[str, Any] = {"latency": NETWORK, "control_latency": NETWORK, "deadline": TIME_OUT}
     plain = simulate_operator(keys, costs, k, "round_robin", **set_up)
     out = {"round_robin": plain.mean, "late": plain.late}
     for name, options in READINGS.items():
