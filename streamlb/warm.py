@@ -120,6 +120,29 @@ def _scheduling() -> None:
         simulate_operator([1, 2, 3, 4], [1.0, 2.0, 3.0, 4.0], 2, policy, warmup=False)
 
 
+def _shedding() -> None:
+    from streamlb.shedding.baselines import RandomShedder, StrawMan
+    from streamlb.shedding.load_aware import LoadAwareShedder
+    from streamlb.shedding.remote import RemoteOperator, RemoteShedder
+    from streamlb.simulation.shedding import POLICIES, simulate_shedding
+
+    for policy in POLICIES:
+        simulate_shedding([1, 2, 3, 4], [1.0, 2.0, 3.0, 4.0], policy)
+    whole = LoadAwareShedder(1.0, window=1, reports=1)
+    whole.train([1, 1], [1.0, 1.0])
+    half, operator = RemoteShedder(1.0, window=1, reports=1), RemoteOperator(window=1, reports=1)
+    for now in range(4):
+        if not whole.offer(1, float(now)):
+            whole.complete(1, 1.0)
+        if not half.offer(1, float(now)):
+            for message in operator.complete(1, 1.0, now + 1.0, half.request):
+                half.receive(message)
+    whole.estimate(1)
+    whole.expected_wait(9.0)
+    StrawMan(1.0, 1.0).offer(1, 0.0)
+    RandomShedder(0.5).offer(1, 0.0)
+
+
 # What is compiled, by name, in this order; each call is quick once its kernels are cached.
 STEPS: list[tuple[str, Callable[[], None]]] = [
     ("keys", _keys),
@@ -131,6 +154,7 @@ STEPS: list[tuple[str, Callable[[], None]]] = [
     ("cluster", _cluster),
     ("placement", _placement),
     ("scheduling", _scheduling),
+    ("shedding", _shedding),
 ]
 
 

@@ -18,6 +18,7 @@ from naive_groupings import *  # noqa: F403
 # placement, simulation/pipeline
 from naive_placement import *  # noqa: F403
 
-# naive_posg.py: POSG and its simulation; naive_scheduling.py: learner, greedy
+# posg, operator (naive_posg); learner, greedy (naive_scheduling); load_aware, baselines, goals (naive_shedding)
 from naive_posg import *  # noqa: F403
 from naive_scheduling import *  # noqa: F403
+from naive_shedding import *  # noqa: F403

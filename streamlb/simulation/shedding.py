@@ -1,0 +1,419 @@
+"""One operator behind a shedder, simulated tuple by tuple (paper 003, section 5).
+
+Tuples come at `arrivals`; what the shedder keeps is executed in order, each for its cost. The operator's messages
+reach the shedder at the end of the execution that caused them. The kernels run the shedder's own step
+(`streamlb.shedding.core`), so a simulated shedder and a live one fed with the same tuples are in the same state.
+`waits` float64[m] is the result: each tuple's queuing time, -1 if it was dropped.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from streamlb import _check
+from streamlb._jit import njit
+from streamlb.keys import key_array
+from streamlb.shedding import core
+from streamlb.shedding.baselines import FullKnowledge, RandomShedder, StrawMan, random_drop
+from streamlb.shedding.load_aware import LoadAwareShedder, Shedder
+from streamlb.streams import Zipf, execution_times
+
+POLICIES = ("load_aware", "straw_man", "full_knowledge", "random", "none")
+DROPPED = -1.0
+
+
+@njit(cache=True, nogil=True)
+def _simulate_learnt(keys, costs, arrivals, waits, s, F, W, family, at, ring, marks, snapshot, counts, values):
+    """Run a load-aware shedder; return the index of the first tuple at which it watched its goal, m if it never did."""
+    m = keys.size
+    free = 0.0
+    first = m
+    done = 0  # the oldest tuple that may be with the operator
+    finish = np.inf  # when it leaves, if it was kept
+    for i in range(m):
+        now = arrivals[i]
+        while done < i and finish <= now:
+            if waits[done] != DROPPED:
+                execute_at = finish - s[core.ORIGIN]
+                core.execute(
+                    np.int64(keys[done]), costs[done], execute_at, s, F, W, family, at, marks, snapshot, counts, values
+                )
+            done += 1
+            finish = -np.inf if done == i or waits[done] == DROPPED else arrivals[done] + waits[done] + costs[done]
+        if first == m and s[core.ACTIVE] != 0.0:
+            first = i
+        answer = core.offer_learnt(np.int64(keys[i]), now, -1, s, 1, F, W, family, at, ring, marks)
+        if answer == core.DROP:
+            waits[i] = DROPPED
+        else:
+            start = max(free, now)
+            waits[i] = start - now
+            free = start + costs[i]
+        if done == i:
+            finish = -np.inf if waits[i] == DROPPED else free
+    for j in range(done, m):
+        if waits[j] != DROPPED:
+            execute_at = arrivals[j] + waits[j] + costs[j] - s[core.ORIGIN]
+            core.execute(np.int64(keys[j]), costs[j], execute_at, s, F, W, family, at, marks, snapshot, counts, values)
+    return first
+
+
+@njit(cache=True, nogil=True)
+def _simulate_known(costs, arrivals, waits, fixed, s, ring, marks):
+    """Run a shedder that takes every tuple to cost `fixed` or, where that is NaN, what it does cost."""
+    free = 0.0
+    for i in range(costs.size):
+        now = arrivals[i]
+        cost = fixed if fixed == fixed else costs[i]
+        if core.offer_known(now, cost, -1, s, ring, marks) == core.DROP:
+            waits[i] = DROPPED
+        else:
+            start = max(free, now)
+            waits[i] = start - now
+            free = start + costs[i]
+
+
+@njit(cache=True, nogil=True)
+def _simulate_random(costs, arrivals, waits, share, seed, s):
+    """Run a shedder that drops a share at random."""
+    free = 0.0
+    for i in range(costs.size):
+        if random_drop(arrivals[i], share, seed, s) == core.DROP:
+            waits[i] = DROPPED
+        else:
+            start = max(free, arrivals[i])
+            waits[i] = start - arrivals[i]
+            free = start + costs[i]
+
+
+def _simulate_live(shedder, keys, costs, arrivals, waits):
+    """Run any object with `offer` and `complete`, one call after the other."""
+    knows = isinstance(shedder, FullKnowledge)
+    free, first, done, m = 0.0, 0, 0, keys.size
+    kept: list[tuple[int, float]] = []
+
+    def complete(until: float) -> None:
+        nonlocal done
+        while done < len(kept) and kept[done][1] <= until:
+            j, finish = kept[done]
+            shedder.complete(int(keys[j]), float(costs[j]), finish)
+            done += 1
+
+    first = m
+    for i in range(m):
+        now = float(arrivals[i])
+        complete(now)
+        if first == m and getattr(shedder, "active", True):
+            first = i
+        drop = shedder.offer(int(keys[i]), now, float(costs[i])) if knows else shedder.offer(int(keys[i]), now)
+        if drop:
+            waits[i] = DROPPED
+        else:
+            start = max(free, now)
+            waits[i] = start - now
+            free = start + float(costs[i])
+            kept.append((i, now + float(waits[i]) + float(costs[i])))
+    complete(np.inf)
+    return first
+
+
+@dataclass(frozen=True, eq=False)
+class SheddingResult:
+    """What a simulated shedder did with a stream.
+
+    Parameters
+    ----------
+    waits : float64[m]
+        Each tuple's queuing time; -1 if it was dropped.
+    costs, arrivals : float64[m]
+        The stream.
+    active_from : int
+        The first tuple at which the shedder watched its goal; m if it never did.
+    matrices, replies : int
+        Pairs of matrices and replies that the shedder received.
+    assignment : int32[m] or None
+        The instance of each tuple, -1 for the dropped, where there are several (`simulate_shed_operator`).
+    """
+
+    waits: np.ndarray
+    costs: np.ndarray
+    arrivals: np.ndarray
+    active_from: int = 0
+    matrices: int = 0
+    replies: int = 0
+    assignment: np.ndarray | None = None
+
+    @property
+    def dropped(self) -> np.ndarray:
+        """Which tuples were dropped, bool[m]."""
+        return self.waits == DROPPED
+
+    @property
+    def dropped_ratio(self) -> float:
+        """The share of dropped tuples, 0 of an empty stream."""
+        return float(self.dropped.mean()) if self.waits.size else 0.0
+
+    @property
+    def average_wait(self) -> float:
+        """The mean queuing time of the kept tuples, 0 if there are none."""
+        kept = self.waits[~self.dropped]
+        return float(kept.mean()) if kept.size else 0.0
+
+    @property
+    def average_completion(self) -> float:
+        """The mean time from arrival to the end of execution of the kept tuples, 0 if there are none."""
+        kept = ~self.dropped
+        return float((self.waits[kept] + self.costs[kept]).mean()) if kept.any() else 0.0
+
+    def quantile(self, share: Any) -> float:
+        """Return the queuing time that this share of the kept tuples does not exceed."""
+        kept = self.waits[~self.dropped]
+        share = _check.real("share", share, 0.0, 1.0)
+        return float(np.quantile(kept, share)) if kept.size else 0.0
+
+    def running_average(self) -> np.ndarray:
+        """Return Q(j) for each kept tuple j, in order: the mean wait of all kept up to it."""
+        kept = self.waits[~self.dropped]
+        return np.cumsum(kept) / np.arange(1, kept.size + 1)
+
+    def shedding_ratio(self, baseline: SheddingResult) -> float:
+        """Return how many more tuples were dropped than by a baseline, as a share of the baseline's drops."""
+        theirs = int(baseline.dropped.sum())
+        if theirs == 0:
+            raise ValueError("baseline must have dropped something, got no drops")
+        return (int(self.dropped.sum()) - theirs) / theirs
+
+    def between(self, start: int, stop: int | None = None) -> SheddingResult:
+        """Return the result of tuples start .. stop-1 alone, to leave out a warm-up or to look at a phase."""
+        part = slice(start, stop)
+        return SheddingResult(self.waits[part], self.costs[part], self.arrivals[part])
+
+    def windows(self, size: Any = 4000) -> dict[str, np.ndarray]:
+        """Return means over jumping windows of `size` tuples.
+
+        Returns
+        -------
+        dict of arrays
+            ``end`` (index after each window's last tuple), ``wait``, ``completion`` (means over kept tuples, NaN if
+            there are none) and ``dropped_ratio``.
+        """
+        size = _check.integer("size", size, 1)
+        starts = np.arange(0, self.waits.size, size)
+        kept = (~self.dropped).astype(np.float64)
+        if starts.size == 0:
+            empty = np.empty(0)
+            return {"end": np.empty(0, np.int64), "wait": empty, "completion": empty, "dropped_ratio": empty}
+        count = np.add.reduceat(kept, starts)
+        length = np.diff(np.append(starts, self.waits.size))
+        some = np.where(count > 0, count, np.nan)
+        return {
+            "end": starts + length,
+            "wait": np.add.reduceat(np.where(kept > 0, self.waits, 0.0), starts) / some,
+            "completion": np.add.reduceat(np.where(kept > 0, self.waits + self.costs, 0.0), starts) / some,
+            "dropped_ratio": 1.0 - count / length,
+        }
+
+    def __repr__(self) -> str:
+        return (
+            f"<SheddingResult {self.waits.size} tuples: dropped {self.dropped_ratio:.1%}, average wait "
+            f"{self.average_wait:.4g}, average completion {self.average_completion:.4g}>"
+        )
+
+
+def simulate_shedding(
+    keys: Any,
+    costs: Any,
+    policy: Any = "load_aware",
+    threshold: Any = 6.4,
+    underprovisioning: Any = 0.25,
+    seed: Any = 0,
+    *,
+    arrivals: Any = None,
+    warmup: Any = None,
+    mean_cost: Any = None,
+    safety: Any = None,
+    **options: Any,
+) -> SheddingResult:
+    """Simulate one operator behind a shedder.
+
+    Parameters
+    ----------
+    keys : array-like
+        The stream, see `streamlb.key_array`.
+    costs : array-like of float
+        The execution time of each tuple.
+    policy : {"load_aware", "straw_man", "full_knowledge", "random", "none"} or a shedder
+        The shedder. An object is used as it is, goes on from its state and keeps what it learns; any object with
+        `offer` and `complete` will do, those of streamlb with a goal of streamlb's own run compiled. "none" drops
+        nothing.
+    threshold : float
+        The goal's bound on the queuing time; not for "random" and "none".
+    underprovisioning : float
+        Tuples come evenly, mean(costs) * (1 - underprovisioning) apart; below 1, negative for a load below capacity.
+        The share that "random" drops.
+    seed : int, SeedSequence or None
+        Of the hash functions or the random drops.
+    arrivals : array-like of float, optional
+        When each tuple comes, instead of evenly: not decreasing, not negative. Phases are streams and arrivals one
+        after the other.
+    warmup : tuple of (keys, costs), optional
+        Executions to learn from before the stream comes, for "load_aware": see `LoadAwareShedder.train`. Without it
+        the shedder starts in NOP.
+    mean_cost : float, optional
+        What "straw_man" takes every tuple to cost; the stream's mean when None.
+    safety : float, optional
+        Share by which estimates are raised. None: epsilon for "load_aware", 0 for the others, as in the paper.
+    **options
+        Further parameters of the shedder: `goal`, `span`, `share` and, for "load_aware", all of `LoadAwareShedder`.
+
+    Returns
+    -------
+    SheddingResult
+
+    Examples
+    --------
+    >>> from streamlb import Zipf, execution_times, simulate_shedding
+    >>> keys = Zipf(4096, 1.0).draw(32_768, seed=1)
+    >>> costs = execution_times(4096, 64, 0.1, 6.4, seed=1)[keys]
+    >>> exact = simulate_shedding(keys, costs, policy="full_knowledge", threshold=6.4, underprovisioning=0.25)
+    >>> bool(exact.running_average().max() <= 6.4)
+    True
+    """
+    keys = key_array(keys)
+    costs = _check.real_array("costs", costs, keys.size)
+    underprovisioning = _check.real("underprovisioning", underprovisioning, high=1.0, high_open=True)
+    arrivals = check_arrivals(arrivals, costs, underprovisioning)
+    if isinstance(policy, str):
+        _check.choice("policy", policy, POLICIES)
+        if policy == "straw_man" and mean_cost is None:
+            mean_cost = float(costs.mean()) if costs.size else 0.0
+        shedder = _build(policy, threshold, underprovisioning, seed, mean_cost, safety, options)
+    else:
+        shedder = policy
+        if options or safety is not None or mean_cost is not None:
+            raise TypeError("options must not be given with a shedder object: they are parameters of a named policy")
+    if warmup is not None:
+        if not isinstance(shedder, LoadAwareShedder):
+            raise ValueError(
+                "warmup must be None but for a load-aware shedder: the others learn nothing before they start"
+            )
+        shedder.train(*warmup)
+    waits = np.zeros(keys.size)
+    first = _run(shedder, keys, costs, arrivals, waits)
+    matrices = shedder.matrices if isinstance(shedder, LoadAwareShedder) else 0
+    replies = shedder.replies if isinstance(shedder, LoadAwareShedder) else 0
+    return SheddingResult(waits, costs, arrivals, first, matrices, replies)
+
+
+def check_arrivals(arrivals: Any, costs: np.ndarray, underprovisioning: float, instances: int = 1) -> np.ndarray:
+    """Return when tuples come: as given and checked, or evenly, for so many instances at this under-provisioning."""
+    if arrivals is None:
+        gap = float(costs.mean()) * (1.0 - underprovisioning) / instances if costs.size else 0.0
+        return np.arange(costs.size) * gap
+    arrivals = _check.real_array("arrivals", arrivals, costs.size)
+    falls = np.flatnonzero(np.diff(arrivals) < 0)
+    if falls.size:
+        raise ValueError(f"arrivals must not decrease, got {arrivals[falls[0] + 1]!r} at position {falls[0] + 1}")
+    return arrivals
+
+
+def _build(policy, threshold, underprovisioning, seed, mean_cost, safety, options):
+    """Make the shedder that a name stands for."""
+    if policy == "load_aware":
+        return LoadAwareShedder(threshold, seed=seed, safety=safety, **options)
+    if policy in ("random", "none"):
+        if options:
+            raise TypeError(f"options must be empty for the policy {policy!r}, got {', '.join(options)}")
+        share, safety = (max(0.0, underprovisioning), safety or 0.0) if policy == "random" else (0.0, 0.0)
+        return RandomShedder(share, seed, safety=safety)
+    safety = 0.0 if safety is None else safety
+    if policy == "straw_man":
+        return StrawMan(threshold, mean_cost, safety=safety, **options)
+    return FullKnowledge(threshold, safety=safety, **options)
+
+
+def _run(shedder, keys, costs, arrivals, waits) -> int:
+    """Run a shedder by its kernel if it has one; return the first tuple at which it watched its goal."""
+    if arrivals.size and isinstance(shedder, Shedder) and shedder.offered and arrivals[0] < shedder._s[core.LAST]:
+        raise ValueError(f"arrivals must not start before the shedder's last tuple, got {arrivals[0]!r}")
+    compiled = getattr(shedder, "_goal", shedder) is None
+    if compiled and type(shedder) is LoadAwareShedder and shedder.outstanding == 0:
+        return _simulate_learnt(
+            keys, costs, arrivals, waits, shedder._s, shedder.F, shedder.W, shedder.family, shedder._at,
+            shedder._ring, shedder.marks, shedder.snapshot, shedder.counts, shedder.values,
+        )  # fmt: skip
+    if compiled and type(shedder) is FullKnowledge:
+        _simulate_known(costs, arrivals, waits, float("nan"), shedder._s, shedder._ring, np.zeros((1, 2)))
+        return 0
+    if compiled and type(shedder) is StrawMan and shedder._mean is not None:
+        _simulate_known(costs, arrivals, waits, shedder._mean, shedder._s, shedder._ring, np.zeros((1, 2)))
+        return 0
+    if compiled and type(shedder) is RandomShedder:
+        _simulate_random(costs, arrivals, waits, shedder.share, np.uint64(shedder._seed), shedder._s)
+        return 0
+    return _simulate_live(shedder, keys, costs, arrivals, waits)
+
+
+class SheddingLoad(NamedTuple):
+    """A stream with its costs and arrivals, and where its phases start."""
+
+    keys: np.ndarray
+    costs: np.ndarray
+    arrivals: np.ndarray
+    starts: np.ndarray
+    mean_cost: float
+
+
+def seven_phases(
+    seed: Any = 0, keys: Any = 4096, exponent: Any = 1.0, messages: Any = 20_000, swapped: str = "DEF"
+) -> SheddingLoad:
+    """Return the stream of the paper's time series (figure 6): phases A to G of changing rate, keys and costs.
+
+    A: the load is what the operator can bear. B: twice that. C: as A. D: the most frequent key changes places with
+    one of the greatest cost. E: two thirds of the load of A. F: the load of A, every cost doubled. G: as A. Rates
+    are relative to the mean cost in phase A.
+
+    Parameters
+    ----------
+    seed : int, SeedSequence or None
+        Of the keys and of which key costs what.
+    keys, exponent : int, float
+        The Zipf distribution.
+    messages : int
+        Tuples a phase.
+    swapped : str
+        The phases in which the two keys have changed places: the text restores "phase A" only in G.
+
+    Examples
+    --------
+    >>> from streamlb import seven_phases, simulate_shedding
+    >>> load = seven_phases(seed=1, messages=2000)
+    >>> result = simulate_shedding(
+    ...     load.keys, load.costs, "straw_man", threshold=64.0, arrivals=load.arrivals, mean_cost=load.mean_cost
+    ... )
+    >>> result.windows(2000)["dropped_ratio"].round(1).tolist()[1]  # phase B comes at twice the rate
+    0.5
+    """
+    if not set(swapped) <= set("ABCDEFG"):
+        raise ValueError(f"swapped must name phases of A to G, got {swapped!r}")
+    stream = Zipf(keys, exponent)
+    messages = _check.integer("messages", messages, 1)
+    value = _check.seed_value(seed)
+    times = execution_times(keys, min(64, keys), 0.1, 6.4, seed=value)
+    mean_cost = float(stream.pmf @ times)
+    dear = int(np.flatnonzero(times[1:] == times.max())[0]) + 1 if (times[1:] == times.max()).any() else 0
+    drawn = stream.draw(7 * messages, value)
+    costs = np.empty(drawn.size)
+    gaps = np.empty(drawn.size)
+    for number, (name, gap, factor) in enumerate(zip("ABCDEFG", (1, 0.5, 1, 1, 1.5, 1, 1), (1, 1, 1, 1, 1, 2, 1))):
+        part = slice(number * messages, (number + 1) * messages)
+        if name in swapped:
+            first, other = drawn[part] == 0, drawn[part] == dear
+            drawn[part][first], drawn[part][other] = dear, 0
+        costs[part] = factor * times[drawn[part]]
+        gaps[part] = gap * mean_cost
+    arrivals = np.concatenate([[0.0], np.cumsum(gaps[:-1])])
+    return SheddingLoad(drawn, costs, arrivals, np.arange(7) * messages, mean_cost)

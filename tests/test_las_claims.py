@@ -1,0 +1,165 @@
+"""The claims of load-aware shedding: all there, measured alike twice, and judged by what was measured."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from streamlb.validation.claim import DIFFERS, REPRODUCED
+from streamlb.validation.claims import _las, las_latency, las_series, las_theory
+
+CLAIMS = {claim.id: claim for module in (las_theory, las_latency, las_series) for claim in module.CLAIMS}
+EXPERIMENTS = {claim.experiment.name: claim.experiment for claim in CLAIMS.values()}
+# Every entry of the paper's list but those of the sketches' module.
+IDS = [
+    "L1",
+    "L2",
+    "T3.1",
+    "T3.2",
+    "T3.3",
+    "T4.1a",
+    "T4.1b",
+    "T4.1c",
+    "ED",
+    "F4a",
+    "F4b",
+    "F4c",
+    "F4d",
+    "F4e",
+    "F5a",
+    "F5b",
+    "F5c",
+    "F5d",
+    "F6A",
+    "F6B",
+    "F6C",
+    "F6D",
+    "F6E",
+    "F6F",
+    "F6G",
+    "F7a",
+    "F7b",
+]
+
+
+def test_every_claim_is_there():
+    assert {f"LAS-{name}" for name in IDS} == {name for name in CLAIMS if name.startswith("LAS-")}
+    assert all(claim.paper == ("OWN" if name.startswith("OWN") else "LAS") for name, claim in CLAIMS.items())
+
+
+@pytest.mark.parametrize("name", sorted(EXPERIMENTS))
+def test_a_run_is_a_pure_function_of_its_row(name):
+    experiment = EXPERIMENTS[name]
+    row = json.loads(json.dumps(experiment.grid("quick")[0]))
+    assert json.dumps(experiment.measure(**row)) == json.dumps(experiment.measure(**row))
+
+
+@pytest.mark.parametrize("name", sorted(EXPERIMENTS))
+def test_the_paper_profile_is_no_smaller(name):
+    quick, paper = (EXPERIMENTS[name].grid(profile) for profile in ("quick", "paper"))
+    assert len(paper) >= len(quick)
+
+
+def test_the_papers_sizes():
+    rows = EXPERIMENTS["las_levels"].grid("paper")
+    assert {row["association"] for row in rows} == set(range(100))
+    assert {row["seeds"] for row in rows} == {50}
+    assert len({row["underprovisioning"] for row in rows}) == 11
+
+
+def steady(by, values, **numbers):
+    """A frame as `sweep` gives it: every number 1 but those named, by value of the parameter."""
+    rows = []
+    for number, value in enumerate(values):
+        for association in range(3):
+            row = {by: value, "association": association, "warm": 1.0}
+            for name in _las.SHEDDERS:
+                for what in ("wait", "least", "most", "drop", "top"):
+                    row[f"{name}: {what}"] = 1.0
+            for key, entries in numbers.items():
+                name, what = key.rsplit("_", 1)
+                row[f"{name.replace('_', ' ')}: {what}"] = entries[number]
+            rows.append(row)
+    return pd.DataFrame(rows)
+
+
+LOADS = (-0.1, 0.3, 0.9)
+
+
+@pytest.mark.parametrize(
+    ("claim", "by", "values", "numbers", "verdict"),
+    [
+        ("LAS-F4a", "underprovisioning", LOADS, {"LAS_wait": (1.0, 9.0, 9.0)}, REPRODUCED),
+        ("LAS-F4a", "underprovisioning", LOADS, {"LAS_wait": (2.6, 1.0, 1.0)}, DIFFERS),
+        ("LAS-F4c", "underprovisioning", LOADS, {"LAS_wait": (0.0, 3.3, 9.5)}, REPRODUCED),
+        ("LAS-F4c", "underprovisioning", LOADS, {"LAS_wait": (0.0, 3.3, 9.7)}, DIFFERS),
+        ("LAS-F4d", "underprovisioning", LOADS, {"Full_Knowledge_top": (6.4, 6.4, 6.4)}, REPRODUCED),
+        ("LAS-F4d", "underprovisioning", LOADS, {"Full_Knowledge_top": (6.4, 6.4, 12.9)}, DIFFERS),
+        ("LAS-F4e", "underprovisioning", LOADS, {"LAS_drop": (2, 2, 2), "Full_Knowledge_drop": (2, 2, 2)}, REPRODUCED),
+        ("LAS-F4e", "underprovisioning", LOADS, {"LAS_drop": (2, 2, 0.9), "Full_Knowledge_drop": (2, 2, 2)}, DIFFERS),
+        ("LAS-F5b", "exponent", (0.0, 1.0, 2.0), {"LAS_wait": (3.0, 2.0, 1.0)}, REPRODUCED),
+        ("LAS-F5b", "exponent", (0.0, 1.0, 2.0), {"LAS_wait": (3.0, 1.0, 2.0)}, DIFFERS),
+        ("LAS-F5d", "exponent", (0.0, 1.0, 2.0), {"LAS_drop": (3.0, 2.0, 1.0)}, REPRODUCED),
+        ("LAS-F5d", "exponent", (0.0, 1.0, 2.0), {"LAS_drop": (1.0, 2.0, 3.0)}, DIFFERS),
+    ],
+)
+def test_steady_claims_follow_the_numbers(claim, by, values, numbers, verdict):
+    assert CLAIMS[claim].judge(steady(by, values, **numbers), "quick").verdict == verdict
+
+
+def test_huge_waits_must_be_huge_at_every_load():
+    both = {"Straw-Man_wait": (1.0, 65.0, 65.0), "Base_Line_wait": (1.0, 65.0, 65.0)}
+    assert CLAIMS["LAS-F4b"].judge(steady("underprovisioning", LOADS, **both), "quick").verdict == REPRODUCED
+    both["Base_Line_wait"] = (1.0, 65.0, 63.0)
+    assert CLAIMS["LAS-F4b"].judge(steady("underprovisioning", LOADS, **both), "quick").verdict == DIFFERS
+
+
+def test_phase_means_weigh_windows_by_what_they_kept():
+    windows = las_series.WINDOWS
+    kept, total = np.zeros(windows), np.zeros(windows)
+    kept[0], total[0] = 100, 100.0  # phase A: a hundred tuples that waited 1, three hundred that waited 3
+    kept[1], total[1] = 300, 900.0
+    runs = pd.DataFrame([{"LAS: kept": kept.tolist(), "LAS: sum": total.tolist()}])
+    assert las_series.wait_in(runs, "LAS", "A").tolist() == [2.5]
+    assert las_series.drop_in(runs, "LAS", "A").tolist() == [1 - 400 / las_series.PHASE]
+    assert las_series.last_wait(runs, "LAS", "A") == 3.0
+    assert np.isnan(las_series.wait_in(runs, "LAS", "B")).all()
+
+
+@pytest.mark.parametrize("kind", ["values", "mentions"])
+def test_the_stand_ins_for_tweets_are_as_described(kind):
+    from streamlb import tweets
+
+    pmf = tweets().pmf
+    costs = las_series.mention_costs(3, pmf, kind)
+    assert abs(pmf @ costs - 9.7) < 0.5
+    assert abs(pmf[costs == 1].sum() - 0.36) < 0.02
+    assert (costs.min(), costs.max() <= 152) == (1.0, True)
+    if kind == "values":
+        assert (len(set(costs)), costs.max()) == (110, 152.0)
+
+
+@pytest.mark.parametrize("name", [name for name, claim in CLAIMS.items() if claim.figure])
+def test_figures_are_drawn_with_labels(name, small_runs):
+    claim = CLAIMS[name]
+    figure = claim.figure(small_runs(claim.experiment), "quick")
+    assert figure.axes
+    assert all(axes.get_ylabel() for axes in figure.axes)
+    assert figure.axes[0].get_title()
+    assert figure.axes[-1].get_xlabel()
+
+
+@pytest.fixture(scope="module")
+def small_runs():
+    """Runs of an experiment, a few rows of each grid, once for all figures."""
+    known = {}
+
+    def runs(experiment):
+        if experiment.name not in known:
+            rows = experiment.grid("quick")
+            chosen = rows if len(rows) <= 20 else rows[:: max(1, len(rows) // 20)]
+            measured = [{**row, **json.loads(json.dumps(experiment.measure(**row)))} for row in chosen]
+            known[experiment.name] = pd.DataFrame(measured)
+        return known[experiment.name]
+
+    return runs

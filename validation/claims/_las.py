@@ -1,0 +1,102 @@
+"""What the claims of load-aware shedding share: streams, the shedders compared, and how a run is summed up."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+MESSAGES, ITEMS, THRESHOLD, SAFETY = 32_768, 4_096, 6.4, 0.05  # the paper's defaults (section 5.1)
+WINDOW, REPORTS = 1024, 16
+PAPERS_FOUR = ("LAS", "Straw-Man", "Full Knowledge", "Base Line")
+
+# Name -> policy, parameters, whether the shedder starts with matrices learnt before ("warm").
+SHEDDERS: dict[str, tuple[str, dict[str, Any], bool]] = {
+    "LAS": ("load_aware", {}, True),
+    "LAS from NOP": ("load_aware", {}, False),
+    "LAS, no factor": ("load_aware", {"safety": 0.0}, True),
+    "LAS + reports": ("load_aware", {"reports": REPORTS}, True),
+    "Straw-Man": ("straw_man", {}, False),
+    "Straw-Man + factor": ("straw_man", {"safety": SAFETY}, False),
+    "Full Knowledge": ("full_knowledge", {}, False),
+    "Full Knowledge + factor": ("full_knowledge", {"safety": SAFETY}, False),
+    "Base Line": ("random", {}, False),
+    "Base Line + factor": ("random", {"safety": SAFETY}, False),
+}
+
+
+def stream_of(exponent: float):
+    """Return the stream of the paper's items with this skew."""
+    from streamlb import Uniform, Zipf
+
+    return Uniform(ITEMS) if exponent == 0 else Zipf(ITEMS, exponent)
+
+
+def warm_shedder(threshold: float, stream, times: np.ndarray, seed: int, **options: Any):
+    """Return a load-aware shedder whose operator has run this stream without load, up to its first stable matrices."""
+    from streamlb import LoadAwareShedder
+
+    shedder = LoadAwareShedder(threshold, seed=seed, **options)
+    for part in range(8):  # other tuples than those of the run
+        keys = stream.draw(8 * WINDOW, 1_000_000_007 + seed, start=part * 8 * WINDOW)
+        if shedder.train(keys, times[keys.astype(np.int64)]):
+            break
+    return shedder
+
+
+def run(name: str, keys, costs, times, stream, underprovisioning: float, seed: int):
+    """Simulate one of SHEDDERS on a stream."""
+    from streamlb import simulate_shedding
+
+    policy, options, warm = SHEDDERS[name]
+    shedder: Any = policy
+    if warm:
+        shedder, options = warm_shedder(THRESHOLD, stream, times, seed, **options), {}
+    return simulate_shedding(keys, costs, shedder, THRESHOLD, underprovisioning, seed, **options)
+
+
+def sweep(exponent: float, underprovisioning: float, association: int, seeds: int, first: int = 0) -> dict[str, Any]:
+    """Run every shedder on `seeds` orders of one association of costs to items; means over the orders, and extremes."""
+    from streamlb import execution_times
+
+    stream = stream_of(exponent)
+    times = execution_times(ITEMS, 64, 0.1, 6.4, seed=first + association)
+    results: dict[str, list[tuple[float, float, float]]] = {name: [] for name in SHEDDERS}
+    watched = 0
+    for seed in range(seeds):
+        number = (first + association) * 1_000 + seed
+        keys = stream.draw(MESSAGES, number)
+        costs = times[keys.astype(np.int64)]
+        for name in SHEDDERS:
+            result = run(name, keys, costs, times, stream, underprovisioning, number)
+            kept = result.waits[result.waits >= 0]
+            top = float(result.running_average().max()) if name.startswith("Full") else 0.0
+            results[name].append((float(kept.mean()), 1 - kept.size / keys.size, top))
+            watched += name == "LAS" and result.active_from == 0
+    out: dict[str, Any] = {"warm": watched / seeds}
+    for name, rows in results.items():
+        waits, drops, tops = np.array(rows).T
+        out[f"{name}: wait"] = float(waits.mean())
+        out[f"{name}: least"] = float(waits.min())
+        out[f"{name}: most"] = float(waits.max())
+        out[f"{name}: drop"] = float(drops.mean())
+        if name.startswith("Full"):
+            out[f"{name}: top"] = float(tops.max())
+    return out
+
+
+def means(runs, by: str, name: str, what: str):
+    """Return the mean over associations of a shedder's number, by a parameter."""
+    return runs.groupby(by)[f"{name}: {what}"].mean()
+
+
+def errors(runs, by: str, name: str, what: str):
+    """Return the standard error of `means`; 0 where there is a single association."""
+    return runs.groupby(by)[f"{name}: {what}"].sem().fillna(0.0)
+
+
+def listed(values, form: str = "{:.3g}") -> str:
+    """Return numbers in a few words: their range."""
+    values = list(values)
+    low, high = form.format(min(values)), form.format(max(values))
+    return low if low == high else f"{low} to {high}"
