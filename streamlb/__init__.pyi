@@ -32,6 +32,14 @@ from streamlb.simulation.cluster import simulate_cluster as simulate_cluster
 from streamlb.simulation.pipeline import PipelineResult as PipelineResult
 from streamlb.simulation.pipeline import simulate_pipeline as simulate_pipeline
 
+# scheduling
+from streamlb.scheduling.greedy import greedy_schedule as greedy_schedule
+from streamlb.scheduling.posg import POSG as POSG
+from streamlb.scheduling.split import POSGInstance as POSGInstance
+from streamlb.scheduling.split import POSGScheduler as POSGScheduler
+from streamlb.simulation.operator import OperatorResult as OperatorResult
+from streamlb.simulation.operator import simulate_operator as simulate_operator
+
 # sketches
 from streamlb.sketches.cost_sketch import CostSketch as CostSketch
 from streamlb.sketches.count_min import CountMin as CountMin
@@ -51,3 +59,19 @@ from streamlb.traces import Trace as Trace
 
 # tools
 from streamlb.warm import warmup as warmup
+
+# groupings for unequal workers
+from streamlb.groupings.random_choices import PowerOfRandomChoices as PowerOfRandomChoices
+from streamlb.groupings.bounded_hash import BoundedLoadHashing as BoundedLoadHashing
+from streamlb.groupings.consistent import ConsistentGrouping as ConsistentGrouping
+
+# simulation of unequal workers
+from streamlb.simulation.capacity import CapacityResult as CapacityResult
+from streamlb.simulation.capacity import diurnal as diurnal
+from streamlb.simulation.capacity import fast_and_slow as fast_and_slow
+from streamlb.simulation.capacity import simulate_capacity as simulate_capacity
+
+# memory and aggregation of split keys
+from streamlb.aggregation import PartialCounts as PartialCounts
+from streamlb.footprint import KeyFootprint as KeyFootprint
+from streamlb.footprint import movement as movement

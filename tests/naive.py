@@ -6,6 +6,9 @@ One module a room; this one gathers them.
 # cluster
 from naive_cluster import *  # noqa: F403
 
+# unequal workers: random_choices, bounded_hash, pairing, capacity
+from naive_consistent import *  # noqa: F403
+
 # hashing, keys, rng, streams, count_min, cost_sketch, space_saving
 from naive_core import *  # noqa: F403
 
@@ -14,3 +17,7 @@ from naive_groupings import *  # noqa: F403
 
 # placement, simulation/pipeline
 from naive_placement import *  # noqa: F403
+
+# naive_posg.py: POSG and its simulation; naive_scheduling.py: learner, greedy
+from naive_posg import *  # noqa: F403
+from naive_scheduling import *  # noqa: F403
