@@ -33,7 +33,8 @@ def fast_range(h, n):
     return np.int64(((h >> _S32) * np.uint64(n)) >> _S32)
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+# Not cached itself: a literal i (0, 1) is a type of its own, and a cached kernel has one signature.
+@njit(nogil=True, forceinline=True)
 def candidate(key, seed, i, n):
     """Return F_i(key), the key's i-th worker of n (i from 0): one nested family, so that F_1 and F_2 stay as i grows."""
     return fast_range(mix(key + seed + np.uint64(i) * GOLDEN), n)

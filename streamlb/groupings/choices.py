@@ -26,7 +26,8 @@ def _subset_probability(b, d, n):
     return math.exp(math.lgamma(b + 1.0) - math.lgamma(b - d + 1.0) - math.lgamma(n + 1.0) + math.lgamma(n - d + 1.0))
 
 
-@njit(cache=True, nogil=True)
+# Compiled into fewest_choices, once for each value of `distinct`; only that is cached, which has one signature.
+@njit(nogil=True)
 def _fits(h, prefix, d, head, tail, n, epsilon, distinct):
     """Return whether the condition holds for the first h keys, whose shares sum to `prefix`; all numbers are floats."""
     if distinct:
@@ -40,7 +41,7 @@ def _fits(h, prefix, d, head, tail, n, epsilon, distinct):
     return prefix + hot * (head - prefix) + cold * tail <= covered * (1.0 + n * epsilon) + _SLACK
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _least_that_fits(shares, workers, epsilon, distinct):
     """Return the least d that meets the condition for every prefix, or `workers`.
 

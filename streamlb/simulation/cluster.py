@@ -25,19 +25,20 @@ from streamlb.rng import uniforms
 from streamlb.streams import Stream
 
 
-@njit(cache=True, nogil=True)
+# The heap's kernels are compiled into _simulate, with several signatures (a literal 0 is a type of its own), so only that is cached.
+@njit(nogil=True)
 def _before(a, b, heap_time, heap_code):
     return heap_time[a] < heap_time[b] or (heap_time[a] == heap_time[b] and heap_code[0, a] < heap_code[0, b])
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _swap(a, b, heap_time, heap_code):
     heap_time[a], heap_time[b] = heap_time[b], heap_time[a]
     heap_code[0, a], heap_code[0, b] = heap_code[0, b], heap_code[0, a]
     heap_code[1, a], heap_code[1, b] = heap_code[1, b], heap_code[1, a]
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _push(time, order, code, count, heap_time, heap_code):
     """Enter an event into a heap of `count` events."""
     at = count
@@ -47,7 +48,7 @@ def _push(time, order, code, count, heap_time, heap_code):
         at = (at - 1) // 2
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _pop(count, heap_time, heap_code):
     """Take the first of `count` events out, to the place just behind the others."""
     _swap(0, count - 1, heap_time, heap_code)
