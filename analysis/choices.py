@@ -113,14 +113,14 @@ def choices_margin(
     total = head.sum()
     tail = max(0.0, 1.0 - total)
     prefix = np.cumsum(head)
-    h = np.arange(1, head.size + 1)
+    h = np.arange(1.0, head.size + 1)
     if candidates == "distinct":
         covered = 1.0 - (1.0 - d / n) ** h
         b = np.maximum(covered * n, d)
         hot = np.exp(gammaln(b + 1) - gammaln(b - d + 1) - gammaln(n + 1) + gammaln(n - d + 1))
         cold = covered * (covered * n - 1.0) / max(n - 1.0, 1.0)
     else:
-        covered = 1.0 - ((n - 1.0) / n) ** (h * float(d))
+        covered = 1.0 - ((n - 1.0) / n) ** (h * d)
         hot, cold = covered**d, covered**2
     return covered * (1.0 + n * epsilon) - (prefix + hot * (total - prefix) + cold * tail)
 

@@ -17,7 +17,7 @@ from streamlb.groupings.round_robin_head import RoundRobinHead as RoundRobinHead
 from streamlb.groupings.shuffle import ShuffleGrouping as ShuffleGrouping
 from streamlb.groupings.w_choices import WChoices as WChoices
 
-# keys, metrics
+# keys and metrics
 from streamlb.keys import key_array as key_array
 from streamlb.metrics import ReplicationCounter as ReplicationCounter
 from streamlb.metrics import checkpoint_imbalance as checkpoint_imbalance
@@ -34,6 +34,12 @@ from streamlb.placement.placement import Placement as Placement
 from streamlb.placement.resource_aware import resource_aware_schedule as resource_aware_schedule
 from streamlb.placement.topology import Topology as Topology
 
+# scheduling
+from streamlb.scheduling.greedy import greedy_schedule as greedy_schedule
+from streamlb.scheduling.posg import POSG as POSG
+from streamlb.scheduling.split import POSGInstance as POSGInstance
+from streamlb.scheduling.split import POSGScheduler as POSGScheduler
+
 # simulation
 from streamlb.simulation.capacity import CapacityResult as CapacityResult
 from streamlb.simulation.capacity import diurnal as diurnal
@@ -41,6 +47,8 @@ from streamlb.simulation.capacity import fast_and_slow as fast_and_slow
 from streamlb.simulation.capacity import simulate_capacity as simulate_capacity
 from streamlb.simulation.cluster import ClusterResult as ClusterResult
 from streamlb.simulation.cluster import simulate_cluster as simulate_cluster
+from streamlb.simulation.operator import OperatorResult as OperatorResult
+from streamlb.simulation.operator import simulate_operator as simulate_operator
 from streamlb.simulation.pipeline import PipelineResult as PipelineResult
 from streamlb.simulation.pipeline import simulate_pipeline as simulate_pipeline
 

@@ -100,6 +100,26 @@ def _placement() -> None:
     simulate_pipeline(schedule, slots=2)
 
 
+def _scheduling() -> None:
+    from streamlb.scheduling.greedy import greedy_schedule
+    from streamlb.scheduling.posg import POSG
+    from streamlb.scheduling.split import POSGInstance, POSGScheduler
+    from streamlb.simulation.operator import POLICIES, simulate_operator
+
+    for machines in (2, 100):
+        greedy_schedule([1.0, 2.0], machines)
+    whole, half, instance = POSG(1, window=1), POSGScheduler(1, window=1), POSGInstance(0, window=1)
+    whole.submit_many([1, 2])
+    for _ in range(4):
+        whole.complete(whole.submit(1), 1, 1.0)
+        for message in instance.complete(1, 1.0, half.submit(1)[1]):
+            half.receive(message)
+    whole.estimate(0, 1)
+    whole.leave(whole.join())
+    for policy in POLICIES:
+        simulate_operator([1, 2, 3, 4], [1.0, 2.0, 3.0, 4.0], 2, policy, warmup=False)
+
+
 # What is compiled, by name, in this order; each call is quick once its kernels are cached.
 STEPS: list[tuple[str, Callable[[], None]]] = [
     ("keys", _keys),
@@ -110,6 +130,7 @@ STEPS: list[tuple[str, Callable[[], None]]] = [
     ("metrics", _metrics),
     ("cluster", _cluster),
     ("placement", _placement),
+    ("scheduling", _scheduling),
 ]
 
 

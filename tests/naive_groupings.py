@@ -1,11 +1,20 @@
-"""Naive twins of streamlb/groupings: key, shuffle, partial_key, power_of_two, head, choices, w_choices, d_choices, round_robin_head.
+"""Naive twins of streamlb/groupings (base, key, shuffle, partial_key, power_of_two, head, choices, w_choices, d_choices,
+round_robin_head) and of the pairs that metrics counts.
 
 Each is one class over plain lists: `route(key, source=None, weight=1)`, `load[source][worker]`.
 """
 
 import math
 
-__all__ = ["NaiveChoices", "NaiveKey", "NaivePartialKey", "NaiveShuffle", "NaiveTwoRandom", "naive_fewest_choices"]
+__all__ = [
+    "NaiveChoices",
+    "NaiveKey",
+    "NaivePartialKey",
+    "NaiveShuffle",
+    "NaiveTwoRandom",
+    "naive_fewest_choices",
+    "naive_pairs",
+]
 
 _MASK = 2**64 - 1
 _GOLDEN = 0x9E3779B97F4A7C15
@@ -71,6 +80,11 @@ class NaiveTwoRandom(_Naive):
     def choose(self, key, source, weight):
         bits = _mix(self.seed + (self.messages + 1) * _GOLDEN)
         return self.lesser(_range(bits, self.n), _range((bits << 32) & _MASK, self.n), source)
+
+
+def naive_pairs(keys, workers):
+    """The number of different (key, worker) pairs."""
+    return len(set(zip(keys, workers)))
 
 
 def naive_fewest_choices(shares, n, epsilon, distinct):

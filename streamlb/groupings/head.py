@@ -123,7 +123,7 @@ class HeadGrouping(Grouping):
     """
 
     __slots__ = ("candidates", "capacity", "guard", "theta", "ties")
-    _arrays = ("load", "meta", "sketch")
+    _arrays: tuple[str, ...] = ("load", "meta", "sketch")
 
     def __init__(self, workers, sources, *, theta, capacity, guard, candidates, ties, seed):
         workers = _check.integer("workers", workers, 1, MAX_WORKERS)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ..figures import COLOURS, PAPER, new_figure
+from ..figures import COLOURS, PAPER
 
 PRINTED = {"candidates": "independent", "ties": "first"}  # hot keys' workers hashed one by one, the first of equals
 EPSILON, SOURCES = 1e-4, 5
@@ -84,18 +84,6 @@ def zipf(keys: int, exponent: float) -> Any:
 
 
 _streams: dict[tuple[int, float], Any] = {}
-
-
-def curves(runs, x: str, columns: dict[str, str], title: str, x_label: str, y_label: str, *, log: bool = True):
-    """Draw the mean over runs of several columns by x, a curve each; `columns` gives their names."""
-    figure, axes = new_figure(title, x_label, y_label)
-    means = runs.groupby(x)[list(columns)].mean()
-    for column, name in columns.items():
-        axes.plot(means.index, means[column], marker="o", ms=3, color=SCHEME_COLOURS.get(column), label=name)
-    if log:
-        axes.set_yscale("log")
-    axes.legend(fontsize=8)
-    return figure, axes
 
 
 def panels(titles: list[str], title: str, x_label: str, y_label: str, *, log: bool = True):

@@ -289,11 +289,11 @@ def _judge_collision(runs, profile) -> Verdict:
 def _coupons(n: int, trials: int, seed: int) -> dict[str, Any]:
     """Draw workers by the hash family until all have been met."""
     longest = int(20 * n * math.log(n + 1)) + 50
-    times = []
+    reached = []
     for t in range(trials):
         draws = _candidates(t, hash_seed(seed), longest, n)
-        times.append(int(np.unique(draws, return_index=True)[1].max()) + 1)
-    times = np.array(times)
+        reached.append(int(np.unique(draws, return_index=True)[1].max()) + 1)
+    times = np.array(reached)
     return {
         "mean": float(times.mean()),
         "error": float(times.std(ddof=1) / math.sqrt(trials)),

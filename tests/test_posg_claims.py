@@ -1,0 +1,62 @@
+"""POSG's claims: all are there, their experiments give plain values, judges and figures work on them."""
+
+import json
+
+import pandas as pd
+import pytest
+from matplotlib.figure import Figure
+from streamlb.validation.claim import DIFFERS, NOT_APPLICABLE, REPRODUCED
+from streamlb.validation.claims import posg_exact, posg_figures, posg_own, posg_time
+
+MODULES = (posg_exact, posg_figures, posg_time, posg_own)
+EXPECTED = {
+    *("EX1", "E1", "T3.1", "T3.2", "T3.3", "T4.2", "T4.2t", "S1"),
+    *("F4a", "F4b", "F4c", "F4d", "F4e", "F4f", "F5a", "F5b", "F5c", "F5d", "F6", "F7a", "F7b"),
+    *("F8a", "F8b", "F8c", "F9a", "F9b", "F10a", "F10b", "F10c", "F11", "F12a", "F12b", "F12c", "F12d"),
+}
+EXACT = ("POSG-EX1", "POSG-E1", "POSG-T3.1", "POSG-T3.2", "POSG-T3.3", "POSG-T4.2", "POSG-T4.2t", "POSG-F8a")
+
+
+def test_every_claim_is_there_once():
+    ids = [claim.id for module in MODULES for claim in module.CLAIMS]
+    assert len(ids) == len(set(ids))
+    assert {i for i in ids if i.startswith("POSG-")} == {f"POSG-{name}" for name in EXPECTED}
+    assert sum(i.startswith("OWN-POSG-") for i in ids) == 3
+
+
+@pytest.fixture(scope="module")
+def few_runs():
+    """The quick profile of every experiment, cut to two seeds."""
+    runs = {}
+    for module in MODULES:
+        for experiment in module.EXPERIMENTS:
+            rows = [row for row in experiment.grid("quick") if row.get("seed", 0) < 2]
+            measured = [{**row, **experiment.measure(**row)} for row in rows]
+            assert json.loads(json.dumps(measured)) == measured
+            runs[experiment.name] = pd.DataFrame(measured)
+    return runs
+
+
+@pytest.mark.parametrize("claim", [c for m in MODULES for c in m.CLAIMS], ids=lambda claim: claim.id)
+def test_claim_is_judged_and_drawn(claim, few_runs):
+    runs = few_runs[claim.experiment.name]
+    verdict = claim.judge(runs, "quick")
+    assert verdict.verdict in (REPRODUCED, DIFFERS, NOT_APPLICABLE)
+    assert verdict.measured
+    if claim.id in EXACT:  # they do not depend on the seeds
+        assert verdict.verdict == REPRODUCED
+    if claim.figure is not None:
+        figure = claim.figure(runs, "quick")
+        assert isinstance(figure, Figure)
+        axes = figure.axes[0]
+        assert all([axes.get_title(), axes.get_xlabel(), axes.get_ylabel()])
+
+
+def test_measures_are_functions_of_their_row():
+    row = {"exponent": 1.0, "seed": 7}
+    assert posg_figures.DISTRIBUTIONS.measure(**row) == posg_figures.DISTRIBUTIONS.measure(**row)
+
+
+def test_the_paper_profile_has_its_hundred_streams():
+    for experiment in posg_figures.EXPERIMENTS:
+        assert {row["seed"] for row in experiment.grid("paper")} == set(range(100))

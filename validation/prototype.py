@@ -1,0 +1,247 @@
+"""POSG between real processes: the paper's prototype (section V-C) without Storm.
+
+A dispatcher paces a stream and hands each tuple to one of k worker processes, which sleep as long as the tuple's
+content says. Under POSG the dispatcher holds a `POSGScheduler`, each worker a `POSGInstance`, and they exchange its
+messages as bytes. Completion times are by the wall clock. ``python -m streamlb.validation.prototype --figure 11``
+runs the change of speeds of Figure 11, ``--figure 12`` the tweets (stand-in) of Figure 12, each under round robin,
+POSG and full knowledge.
+
+The stream is far shorter than the paper's and the window with it, so that a run takes seconds: order and shape, not
+values.
+"""
+
+from __future__ import annotations
+
+import argparse
+import collections
+import json
+import multiprocessing
+import sys
+import threading
+import time
+from typing import Any
+
+import numpy as np
+
+from streamlb import POSGInstance, POSGScheduler, Zipf, execution_times, tweets
+
+POLICIES = ("round_robin", "posg", "full_knowledge")
+_BEFORE, _AFTER = (1.05, 1.025, 1.0, 0.975, 0.95), (0.90, 0.95, 1.0, 1.05, 1.10)
+_STOP = None
+
+
+def _work(instance: int, options: dict[str, Any], inbox: Any, results: Any) -> None:
+    """Execute tuples until told to stop; send back when each was done and what POSG has to say."""
+    posg = POSGInstance(instance, **options)
+    posg.learner.learn(0, 0.0)  # compile before the clock matters
+    posg.learner.reset()
+    results.put((instance, -1, 0.0, []))
+    try:
+        while (job := inbox.get()) is not _STOP:
+            number, key, seconds, request = job
+            start = time.monotonic()
+            time.sleep(seconds)
+            now = time.monotonic()
+            messages = posg.complete(key, now - start, request, now)
+            results.put((instance, number, now, messages))
+    except KeyboardInterrupt:
+        pass  # the dispatcher cleans up
+
+
+class Workers:
+    """k worker processes on queues; leaving the context ends them, whatever happened."""
+
+    def __init__(self, k: int, options: dict[str, Any]):
+        context = multiprocessing.get_context("spawn")
+        self.results = context.SimpleQueue()
+        self.inboxes = [context.SimpleQueue() for _ in range(k)]
+        self.processes = [
+            context.Process(target=_work, args=(i, options, inbox, self.results), daemon=True)
+            for i, inbox in enumerate(self.inboxes)
+        ]
+        self.arrived: collections.deque = collections.deque()
+        self._reader = threading.Thread(target=self._read, name="prototype results", daemon=True)
+
+    def __enter__(self) -> Workers:
+        for process in self.processes:
+            process.start()
+        self._reader.start()
+        ready = 0
+        while ready < len(self.processes):
+            ready += sum(number < 0 for _, number, _, _ in self.take())
+            self.check()
+        return self
+
+    def _read(self) -> None:
+        while (result := self.results.get()) is not _STOP:
+            self.arrived.append(result)
+
+    def take(self, wait: float = 0.001) -> list[tuple]:
+        """Return the results that have come, after a short sleep when there are none."""
+        if not self.arrived:
+            time.sleep(wait)
+        return [self.arrived.popleft() for _ in range(len(self.arrived))]
+
+    def check(self) -> None:
+        """Raise when a worker has died."""
+        for i, process in enumerate(self.processes):
+            if process.exitcode is not None:
+                raise RuntimeError(f"worker {i} ended early with exit code {process.exitcode}")
+
+    def __exit__(self, *_: Any) -> None:
+        for process, inbox in zip(self.processes, self.inboxes):
+            if process.is_alive():
+                inbox.put(_STOP)
+        deadline = time.monotonic() + 5.0
+        for process in self.processes:
+            process.join(max(0.0, deadline - time.monotonic()))
+            if process.is_alive():
+                process.terminate()
+                process.join()
+            process.close()
+        self.results.put(_STOP)
+        self._reader.join(5.0)
+
+
+class _Dispatcher:
+    """Chooses the instance of each tuple and the request that goes with it."""
+
+    def __init__(self, policy: str, k: int, options: dict[str, Any]):
+        self.policy, self.k, self.turn = policy, k, 0
+        self.load = np.zeros(k)
+        self.scheduler = POSGScheduler(k, **options) if policy == "posg" else None
+
+    def choose(self, key: int, seconds: np.ndarray) -> tuple[int, bytes | None]:
+        if self.scheduler is not None:
+            return self.scheduler.submit(key, time.monotonic())
+        if self.policy == "full_knowledge":
+            i = int(self.load.argmin())
+            self.load[i] += seconds[i]
+            return i, None
+        i, self.turn = self.turn, (self.turn + 1) % self.k
+        return i, None
+
+
+def run(
+    keys: np.ndarray, seconds: np.ndarray, interval: float, policy: str, progress: bool = True, **options: Any
+) -> dict[str, Any]:
+    """Send a stream through real processes and return the completion time of every tuple, in seconds.
+
+    Parameters
+    ----------
+    keys : uint64[m]
+        The tuples' contents.
+    seconds : float64[m, k]
+        How long each takes on each instance.
+    interval : float
+        Seconds between two tuples.
+    policy : {"round_robin", "posg", "full_knowledge"}
+        Who chooses.
+    progress : bool
+        Show a bar.
+    **options
+        Of POSG: window, tolerance, epsilon, delta, seed.
+    """
+    m, k = seconds.shape
+    arrival, completion = np.zeros(m), np.full(m, np.nan)
+    dispatcher = _Dispatcher(policy, k, options)
+    chosen, done = np.zeros(m, np.int64), 0
+    phases: list[tuple[int, str]] = []
+    with Workers(k, options) as workers, _bar(m, policy, progress) as bar:
+
+        def settle(wait: float) -> int:
+            came = workers.take(wait)
+            for _, number, now, messages in came:
+                completion[number] = now - arrival[number]
+                for message in messages:
+                    dispatcher.scheduler is not None and dispatcher.scheduler.receive(message)
+            bar.update(len(came))
+            return len(came)
+
+        start = time.monotonic() + 0.05
+        for number in range(m):
+            due = start + number * interval
+            while (left := due - time.monotonic()) > 0:
+                done += settle(min(left, 0.001))
+            if workers.arrived:
+                done += settle(0.0)
+            arrival[number] = max(due, time.monotonic())
+            i, request = dispatcher.choose(int(keys[number]), seconds[number])
+            chosen[number] = i
+            workers.inboxes[i].put((number, int(keys[number]), float(seconds[number, i]), request))
+            if dispatcher.scheduler is not None and (not phases or phases[-1][1] != dispatcher.scheduler.phase):
+                phases.append((number, dispatcher.scheduler.phase))
+        while done < m:
+            done += settle(0.005)
+            workers.check()
+    result = {"completion": completion, "assignment": chosen, "mean": float(completion.mean()), "phases": phases}
+    if dispatcher.scheduler is not None:
+        result["messages"] = dispatcher.scheduler.messages
+        result["first_run"] = next((number for number, phase in phases if phase == "RUN"), None)
+    return result
+
+
+def _bar(total: int, label: str, show: bool) -> Any:
+    from tqdm import tqdm
+
+    return tqdm(total=total, desc=label, unit="tuple", disable=not show, file=sys.stderr, leave=False)
+
+
+def figure_11(tuples: int, scale: float, seed: int) -> tuple[np.ndarray, np.ndarray, float]:
+    """Return keys, seconds and interval of the change of speeds: five instances, halfway through other multipliers."""
+    keys = Zipf(4096, 1.0).draw(tuples, seed)
+    costs = execution_times(4096, seed=seed + 1)[keys.astype(np.int64)] / 1000 * scale
+    seconds = np.outer(costs, _BEFORE)
+    seconds[tuples // 2 :] = np.outer(costs[tuples // 2 :], _AFTER)
+    return keys, seconds, float(costs.mean()) / 5
+
+
+def figure_12(tuples: int, scale: float, seed: int, k: int) -> tuple[np.ndarray, np.ndarray, float]:
+    """Return keys, seconds and interval of the tweets: three classes of 25, 5 and 1 ms."""
+    keys = tweets().draw(tuples, seed)
+    times = np.array([5.0, 25.0, 1.0])[np.random.default_rng(seed).integers(0, 3, 35_000)]
+    times[0] = 5.0
+    costs = times[keys.astype(np.int64)] / 1000 * scale
+    return keys, np.repeat(costs[:, None], k, axis=1), float(costs.mean()) / k
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run the prototype from the command line and print a table."""
+    parser = argparse.ArgumentParser(
+        prog="python -m streamlb.validation.prototype", description=(__doc__ or "").split("\n\n")[0]
+    )
+    parser.add_argument("--figure", type=int, choices=(11, 12), default=11)
+    parser.add_argument("--tuples", type=int, default=4000, help="length of the stream")
+    parser.add_argument("--instances", type=int, nargs="+", default=[2, 5], help="of Figure 12; Figure 11 has five")
+    parser.add_argument("--scale", type=float, default=0.25, help="by what the paper's execution times are multiplied")
+    parser.add_argument(
+        "--window", type=int, default=128, help="POSG's window; the paper's 1024 suits 100,000 tuples and more"
+    )
+    parser.add_argument("--tolerance", type=float, default=0.2)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--quiet", action="store_true", help="no progress bar")
+    given = parser.parse_args(arguments)
+    options = {"window": given.window, "tolerance": given.tolerance, "seed": given.seed}
+    size = given.tuples, given.scale, given.seed
+    for k in [5] if given.figure == 11 else given.instances:
+        stream = figure_11(*size) if given.figure == 11 else figure_12(*size, k)
+        for policy in POLICIES:
+            result = run(*stream, policy, not given.quiet, **options)
+            half = given.tuples // 2
+            row = {
+                "figure": given.figure, "k": k, "policy": policy, "tuples": given.tuples,
+                "mean_ms": round(1000 * result["mean"], 2),
+                "first_half_ms": round(1000 * float(result["completion"][:half].mean()), 2),
+                "second_half_ms": round(1000 * float(result["completion"][half:].mean()), 2),
+                "max_ms": round(1000 * float(result["completion"].max()), 2),
+            }  # fmt: skip
+            if policy == "posg":
+                row |= {"first_run": result["first_run"]} | {
+                    n: result["messages"][n] for n in ("matrices", "replies", "bytes")
+                }
+            print(json.dumps(row))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
