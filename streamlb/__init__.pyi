@@ -4,12 +4,12 @@ from streamlb._version import __version__ as __version__
 # keys, streams and metrics
 from streamlb.aggregation import PartialCounts as PartialCounts
 from streamlb.footprint import KeyFootprint as KeyFootprint
-from streamlb.footprint import movement as movement
 from streamlb.keys import key_array as key_array
 from streamlb.metrics import ReplicationCounter as ReplicationCounter
 from streamlb.metrics import checkpoint_imbalance as checkpoint_imbalance
 from streamlb.metrics import head_tail_load as head_tail_load
 from streamlb.metrics import imbalance as imbalance
+from streamlb.metrics import movement as movement
 from streamlb.metrics import replication as replication
 from streamlb.streams import Drifting as Drifting
 from streamlb.streams import Phase as Phase

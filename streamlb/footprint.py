@@ -1,4 +1,4 @@
-"""What keys cost in memory: the (key, worker) pairs of a routing, counted chunk by chunk, and the keys that a change moved.
+"""What keys cost in memory: the (key, worker) pairs of a routing, counted chunk by chunk in a table of bits.
 
 State of a footprint: seen uint64[keys, words], bit w of a key's row set once worker w has had the key.
 """
@@ -84,26 +84,3 @@ class KeyFootprint:
 
 
 _BITS = np.array([bin(byte).count("1") for byte in range(256)], np.int64)
-
-
-def movement(before: Any, after: Any) -> int:
-    """Return how many keys changed worker.
-
-    Parameters
-    ----------
-    before, after : array_like of int
-        The worker of each key, in the same order, before and after a change: see `ConsistentGrouping.principal`.
-
-    Examples
-    --------
-    >>> from streamlb import ConsistentGrouping, movement
-    >>> grouping, keys = ConsistentGrouping(10), range(1000)
-    >>> before = grouping.principal(keys)
-    >>> worker = grouping.add_worker()
-    >>> 50 < movement(before, grouping.principal(keys)) < 150  # about one in eleven
-    True
-    """
-    before, after = np.asarray(before), np.asarray(after)
-    if before.shape != after.shape:
-        raise ValueError(f"after must have as many entries as before, {before.shape}, got {after.shape}")
-    return int(np.count_nonzero(before != after))

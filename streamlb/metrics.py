@@ -207,3 +207,26 @@ def head_tail_load(keys: Any, workers: Any, hot: Any, n: int) -> tuple[np.ndarra
         raise ValueError(f"workers must be in [0, {n - 1}], got {workers.max()}")
     among = np.isin(keys, key_array(hot))
     return np.bincount(workers[among], minlength=n), np.bincount(workers[~among], minlength=n)
+
+
+def movement(before: Any, after: Any) -> int:
+    """Return how many keys changed worker.
+
+    Parameters
+    ----------
+    before, after : array_like of int
+        The worker of each key, in the same order, before and after a change: see `ConsistentGrouping.principal`.
+
+    Examples
+    --------
+    >>> from streamlb import ConsistentGrouping, movement
+    >>> grouping, keys = ConsistentGrouping(10), range(1000)
+    >>> before = grouping.principal(keys)
+    >>> worker = grouping.add_worker()
+    >>> 50 < movement(before, grouping.principal(keys)) < 150  # about one in eleven
+    True
+    """
+    before, after = np.asarray(before), np.asarray(after)
+    if before.shape != after.shape:
+        raise ValueError(f"after must have as many entries as before, {before.shape}, got {after.shape}")
+    return int(np.count_nonzero(before != after))

@@ -1,4 +1,4 @@
-"""The claims of consistent grouping: all are there, their helpers are right, and their judges can say no."""
+"""The claims of consistent grouping: all are there, what they share is right, and their judges can say no."""
 
 import json
 

@@ -29,7 +29,9 @@ def _definitions(seed: int) -> dict[str, Any]:
 
     keys = Zipf(500, 1.0).draw(20_000, seed)
     capacities = np.array([400.0, 200.0, 100.0, 100.0])
-    run = simulate_capacity(keys, KeyGrouping(4, seed=seed), capacities, slots=20, utilisation=None, keep_workers=True)
+    run: Any = simulate_capacity(
+        keys, KeyGrouping(4, seed=seed), capacities, slots=20, utilisation=None, keep_workers=True
+    )
     load = np.array([np.bincount(part, minlength=4) for part in np.split(run.workers, 20)])
     u = load / capacities
     arrived = len(set(zip(keys[:10_000].tolist(), run.workers[:10_000].tolist())))
