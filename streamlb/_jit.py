@@ -18,7 +18,7 @@ import os
 import re
 
 import numba
-from numba import config
+from numba import config, types
 from numba.core.caching import CacheImpl, _CacheLocator
 
 __all__ = ["cache_root", "njit"]
@@ -29,7 +29,29 @@ _imports = re.compile(r"^from (streamlb[\w.]*) import (\([^)]*\)|.*)$", re.MULTI
 
 def njit(**options):
     """Return `numba.njit` with these options over the defaults of streamlb's kernels."""
-    return numba.njit(**{"error_model": "numpy", "_nrt": False, **options})
+    decorate = numba.njit(**{"error_model": "numpy", "_nrt": False, **options})
+
+    def kernel(function):
+        dispatcher = decorate(function)
+        if options.get("inline") != "always":
+            _forget_literals(dispatcher)
+        return dispatcher
+
+    return kernel
+
+
+def _forget_literals(dispatcher):
+    """Let a call with a literal (`_step(0, ...)`) from another kernel use the signature of its type, not add one of its own.
+
+    Two signatures of one cached kernel are what processes that start together on an empty cache can confuse.
+    """
+    plain = dispatcher.get_call_template
+
+    def get_call_template(args, kws):
+        kws = {name: types.unliteral(kind) for name, kind in kws.items()}
+        return plain(tuple(types.unliteral(kind) for kind in args), kws)
+
+    dispatcher.get_call_template = get_call_template
 
 
 def cache_root() -> str:
