@@ -1,8 +1,36 @@
 # The public names of streamlb, one line each: read by type checkers, and by __init__.py, which loads a name on first use.
 from streamlb._version import __version__ as __version__
 
+# groupings of paper 001
+from streamlb.groupings.d_choices import DChoices as DChoices
+from streamlb.groupings.key import KeyGrouping as KeyGrouping
+from streamlb.groupings.partial_key import PartialKeyGrouping as PartialKeyGrouping
+from streamlb.groupings.power_of_two import PowerOfTwoChoices as PowerOfTwoChoices
+from streamlb.groupings.round_robin_head import RoundRobinHead as RoundRobinHead
+from streamlb.groupings.shuffle import ShuffleGrouping as ShuffleGrouping
+from streamlb.groupings.w_choices import WChoices as WChoices
+
 # keys, streams, metrics
 from streamlb.keys import key_array as key_array
+from streamlb.metrics import ReplicationCounter as ReplicationCounter
+from streamlb.metrics import checkpoint_imbalance as checkpoint_imbalance
+from streamlb.metrics import head_tail_load as head_tail_load
+from streamlb.metrics import imbalance as imbalance
+from streamlb.metrics import replication as replication
+
+# placement
+from streamlb.placement.even import even_schedule as even_schedule
+from streamlb.placement.pipeline import PipelineSchedule as PipelineSchedule
+from streamlb.placement.pipeline import pipeline_schedule as pipeline_schedule
+from streamlb.placement.placement import Placement as Placement
+from streamlb.placement.resource_aware import resource_aware_schedule as resource_aware_schedule
+from streamlb.placement.topology import Topology as Topology
+
+# simulation
+from streamlb.simulation.cluster import ClusterResult as ClusterResult
+from streamlb.simulation.cluster import simulate_cluster as simulate_cluster
+from streamlb.simulation.pipeline import PipelineResult as PipelineResult
+from streamlb.simulation.pipeline import simulate_pipeline as simulate_pipeline
 
 # scheduling
 from streamlb.scheduling.greedy import greedy_schedule as greedy_schedule
@@ -31,3 +59,19 @@ from streamlb.traces import Trace as Trace
 
 # tools
 from streamlb.warm import warmup as warmup
+
+# groupings for unequal workers
+from streamlb.groupings.random_choices import PowerOfRandomChoices as PowerOfRandomChoices
+from streamlb.groupings.bounded_hash import BoundedLoadHashing as BoundedLoadHashing
+from streamlb.groupings.consistent import ConsistentGrouping as ConsistentGrouping
+
+# simulation of unequal workers
+from streamlb.simulation.capacity import CapacityResult as CapacityResult
+from streamlb.simulation.capacity import diurnal as diurnal
+from streamlb.simulation.capacity import fast_and_slow as fast_and_slow
+from streamlb.simulation.capacity import simulate_capacity as simulate_capacity
+
+# memory and aggregation of split keys
+from streamlb.aggregation import PartialCounts as PartialCounts
+from streamlb.footprint import KeyFootprint as KeyFootprint
+from streamlb.footprint import movement as movement

@@ -44,6 +44,62 @@ def _sketches() -> None:
     heavy.merge(heavy)
 
 
+def _groupings() -> None:
+    from streamlb.groupings.d_choices import DChoices
+    from streamlb.groupings.key import KeyGrouping
+    from streamlb.groupings.partial_key import PartialKeyGrouping
+    from streamlb.groupings.power_of_two import PowerOfTwoChoices
+    from streamlb.groupings.round_robin_head import RoundRobinHead
+    from streamlb.groupings.shuffle import ShuffleGrouping
+    from streamlb.groupings.w_choices import WChoices
+
+    every = (KeyGrouping, ShuffleGrouping, PartialKeyGrouping, PowerOfTwoChoices, DChoices, WChoices, RoundRobinHead)
+    for grouping in every:
+        one = grouping(4)
+        one.route(1)
+        one.route_many([1, 2])
+
+
+def _unequal_workers() -> None:
+    from streamlb.footprint import KeyFootprint
+    from streamlb.groupings.bounded_hash import BoundedLoadHashing
+    from streamlb.groupings.consistent import ConsistentGrouping
+    from streamlb.groupings.random_choices import PowerOfRandomChoices
+    from streamlb.simulation.capacity import simulate_capacity
+
+    consistent = ConsistentGrouping(4)
+    for grouping in (PowerOfRandomChoices(4), BoundedLoadHashing(4), consistent):
+        grouping.route(1)
+        grouping.route_many([1, 2])
+    consistent.signal(0, "busy")
+    consistent.principal([1])
+    consistent.remove_worker(consistent.add_worker())
+    simulate_capacity([1, 2], ConsistentGrouping(2), [1, 1], slots=2)
+    KeyFootprint(4, 2).add([1], [1])
+
+
+def _metrics() -> None:
+    from streamlb.metrics import replication
+
+    replication([1, 2], [0, 1])
+
+
+def _cluster() -> None:
+    from streamlb.groupings.key import KeyGrouping
+    from streamlb.simulation.cluster import simulate_cluster
+
+    simulate_cluster([1, 2], KeyGrouping(2), in_flight=1)
+
+
+def _placement() -> None:
+    from streamlb.placement.pipeline import pipeline_schedule
+    from streamlb.placement.topology import Topology
+    from streamlb.simulation.pipeline import simulate_pipeline
+
+    schedule = pipeline_schedule(Topology({"a": 1, "b": 1}, [("a", "b")]), 2, "optimised")
+    simulate_pipeline(schedule, slots=2)
+
+
 def _scheduling() -> None:
     from streamlb.scheduling.greedy import greedy_schedule
     from streamlb.scheduling.posg import POSG
@@ -69,6 +125,11 @@ STEPS: list[tuple[str, Callable[[], None]]] = [
     ("keys", _keys),
     ("streams", _streams),
     ("sketches", _sketches),
+    ("groupings", _groupings),
+    ("unequal workers", _unequal_workers),
+    ("metrics", _metrics),
+    ("cluster", _cluster),
+    ("placement", _placement),
     ("scheduling", _scheduling),
 ]
 

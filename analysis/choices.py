@@ -1,0 +1,289 @@
+"""How many workers a hot key needs, what they cost in memory, and what two choices cannot do (paper 001, III, IV, appendix A).
+
+A head key has d candidates: d hashes, some of which may coincide ("independent", as printed), or d different workers
+("distinct"). Both variants of the paper's necessary condition are here, in floats; expected sizes also in exact fractions.
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from scipy.special import gammaln
+
+CANDIDATES = ("independent", "distinct")
+_SLACK = 1e-12  # of rounding: a condition met with equality is met
+
+
+def expected_workers(n: int, d: int, h: int = 1, *, candidates: str = "independent", exact: bool = False) -> Any:
+    """Return b_h, the expected number of different workers among the candidates of h keys.
+
+    Parameters
+    ----------
+    n : int
+        Workers.
+    d : int
+        Candidates of each key.
+    h : int, default 1
+        Keys.
+    candidates : {"independent", "distinct"}
+        Whether a key's candidates may coincide.
+    exact : bool, default False
+        Return a Fraction.
+
+    Examples
+    --------
+    >>> from streamlb.analysis import expected_workers
+    >>> expected_workers(4, 2), expected_workers(4, 2, candidates="distinct")
+    (1.75, 2.0)
+    """
+    _check_candidates(candidates)
+    missed = Fraction(n - d, n) ** h if candidates == "distinct" else Fraction(n - 1, n) ** (h * d)
+    size = n * (1 - missed)
+    return size if exact else float(size)
+
+
+def occupancy_distribution(n: int, draws: int) -> list[Fraction]:
+    """Return P(B = j) for j = 0..n, B the number of different workers among independent draws, in exact fractions.
+
+    Examples
+    --------
+    >>> from streamlb.analysis import occupancy_distribution
+    >>> [str(p) for p in occupancy_distribution(3, 2)]
+    ['0', '1/3', '2/3', '0']
+    """
+    chances = [Fraction(1)] + [Fraction(0)] * n
+    for _ in range(draws):
+        chances = [
+            chances[j] * Fraction(j, n) + (chances[j - 1] * Fraction(n - j + 1, n) if j else 0) for j in range(n + 1)
+        ]
+    return chances
+
+
+def _check_candidates(candidates: str) -> None:
+    if candidates not in CANDIDATES:
+        raise ValueError(f"candidates must be one of {CANDIDATES}, got {candidates!r}")
+
+
+def _shares(p: Any) -> np.ndarray:
+    """Return the shares as float64, largest first."""
+    shares = np.sort(np.asarray(p, np.float64))[::-1]
+    if shares.ndim != 1 or not shares.size or not np.isfinite(shares).all() or shares[-1] < 0:
+        raise ValueError("p must be the keys' shares: one dimension, finite, zero or more")
+    return shares
+
+
+def head_size(p: Any, theta: float) -> int:
+    """Return how many keys have a share of theta or more.
+
+    Examples
+    --------
+    >>> from streamlb.analysis import head_size
+    >>> head_size([0.5, 0.3, 0.1, 0.1], 0.2)
+    2
+    """
+    return int(np.count_nonzero(np.asarray(p, np.float64) >= theta))
+
+
+def choices_margin(
+    p: Any, n: int, d: int, theta: float, epsilon: float, *, candidates: str = "independent"
+) -> np.ndarray:
+    """Return by how much each prefix of the head fits: right side minus left side, an entry a head key.
+
+    Parameters
+    ----------
+    p : array_like
+        The keys' shares; those of theta or more are the head, and what the head leaves of 1 is the tail.
+    n : int
+        Workers.
+    d : int
+        Candidates of a head key.
+    theta : float
+        The share from which a key belongs to the head.
+    epsilon : float
+        The imbalance allowed.
+    candidates : {"independent", "distinct"}
+        Whether a key's candidates may coincide.
+    """
+    _check_candidates(candidates)
+    shares = _shares(p)
+    head = shares[shares >= theta]
+    total = head.sum()
+    tail = max(0.0, 1.0 - total)
+    prefix = np.cumsum(head)
+    h = np.arange(1.0, head.size + 1)
+    if candidates == "distinct":
+        covered = 1.0 - (1.0 - d / n) ** h
+        b = np.maximum(covered * n, d)
+        hot = np.exp(gammaln(b + 1) - gammaln(b - d + 1) - gammaln(n + 1) + gammaln(n - d + 1))
+        cold = covered * (covered * n - 1.0) / max(n - 1.0, 1.0)
+    else:
+        covered = 1.0 - ((n - 1.0) / n) ** (h * d)
+        hot, cold = covered**d, covered**2
+    return covered * (1.0 + n * epsilon) - (prefix + hot * (total - prefix) + cold * tail)
+
+
+def choices_feasible(
+    p: Any, n: int, d: int, theta: float, epsilon: float, *, candidates: str = "independent", prefixes: str = "all"
+) -> bool:
+    """Return whether d candidates meet the necessary condition (Proposition 4.1) for every prefix of the head.
+
+    Parameters
+    ----------
+    p, n, d, theta, epsilon, candidates
+        As in `choices_margin`.
+    prefixes : {"all", "ends"}
+        Look at every prefix, or at the first key and the whole head only.
+
+    Examples
+    --------
+    >>> from streamlb.analysis import choices_feasible
+    >>> choices_feasible([0.5, 0.5], 10, 5, 0.02, 1e-4), choices_feasible([0.5, 0.5], 10, 9, 0.02, 1e-2)
+    (False, False)
+    >>> choices_feasible([0.1] * 10, 10, 2, 0.2, 1e-4)  # no head
+    True
+    """
+    margin = choices_margin(p, n, d, theta, epsilon, candidates=candidates)
+    if prefixes == "ends" and margin.size:
+        margin = margin[[0, -1]]
+    return bool((margin >= -_SLACK).all())
+
+
+def min_choices(
+    p: Any, n: int, theta: float, epsilon: float, *, candidates: str = "independent", prefixes: str = "all"
+) -> int:
+    """Return the d of D-Choices: the least that meets the condition, from max(2, ceil(p_1 n)) on; n stands for all workers.
+
+    Distinct workers are also no fewer than those that the independent d hashes reach on average, rounded up: the condition
+    alone leaves the hottest key no margin where p_1 n is just below a whole number.
+
+    Parameters
+    ----------
+    p, n, theta, epsilon, candidates
+        As in `choices_margin`.
+    prefixes : {"all", "ends"}
+        As in `choices_feasible`.
+
+    Examples
+    --------
+    >>> from streamlb import Zipf
+    >>> from streamlb.analysis import min_choices
+    >>> p = Zipf(10_000, 1.4).pmf
+    >>> min_choices(p, 50, 1 / 250, 1e-4), min_choices(p, 50, 1 / 250, 1e-4, candidates="distinct")
+    (22, 18)
+    """
+    shares = _shares(p)
+    if shares[0] < theta:
+        return min(2, n)
+    least = _least_feasible(shares, n, theta, epsilon, "independent", prefixes)
+    if candidates == "independent" or least == n:
+        _check_candidates(candidates)
+        return least
+    reached = math.ceil(n * (1.0 - ((n - 1.0) / n) ** float(least)))
+    return max(reached, _least_feasible(shares, n, theta, epsilon, candidates, prefixes))
+
+
+def _least_feasible(shares: np.ndarray, n: int, theta: float, epsilon: float, candidates: str, prefixes: str) -> int:
+    for d in range(max(2, math.ceil(shares[0] * n)), n):
+        if choices_feasible(shares, n, d, theta, epsilon, candidates=candidates, prefixes=prefixes):
+            return d
+    return n
+
+
+def partial_key_imbalance_lower_bound(p1: float, n: int) -> float:
+    """Return the least imbalance that two workers a key can have, p_1/2 - 1/n, or 0 while p_1 <= 2/n.
+
+    Examples
+    --------
+    >>> from streamlb.analysis import partial_key_imbalance_lower_bound
+    >>> round(partial_key_imbalance_lower_bound(0.0932, 100), 4)  # the Wikipedia trace on 100 workers
+    0.0366
+    """
+    return max(0.0, p1 / 2 - 1 / n)
+
+
+def memory_cost(
+    p: Any, m: float, n: int, scheme: str, *, theta: float | None = None, epsilon: float = 1e-4, d: int | None = None
+) -> float:
+    """Return the number of (key, worker) pairs a scheme may hold after m messages, by the paper's estimate.
+
+    A key of share p occurs p m times and is on min(p m, choices) workers: an upper estimate, since two choices may coincide.
+
+    Parameters
+    ----------
+    p : array_like
+        The keys' shares.
+    m : float
+        Messages.
+    n : int
+        Workers.
+    scheme : {"KG", "PKG", "SG", "D-C", "W-C", "RR"}
+        Which grouping.
+    theta : float, optional
+        The share from which a key belongs to the head, 1 / (5 n) by default.
+    epsilon : float, default 1e-4
+        Of D-C, where d is not given.
+    d : int, optional
+        Candidates of a head key of D-C; by default `min_choices`.
+
+    Examples
+    --------
+    >>> from streamlb.analysis import memory_cost
+    >>> [memory_cost([0.6, 0.3, 0.1], 100, 10, scheme) for scheme in ("KG", "PKG", "SG", "W-C")]
+    [3.0, 6.0, 30.0, 30.0]
+    """
+    shares = _shares(p)
+    theta = 0.2 / n if theta is None else theta
+    occurrences = shares * m
+    if scheme in ("KG", "PKG", "SG"):
+        return float(np.minimum(occurrences, {"KG": 1, "PKG": 2, "SG": n}[scheme]).sum())
+    if scheme not in ("D-C", "W-C", "RR"):
+        raise ValueError(f"scheme must be one of KG, PKG, SG, D-C, W-C, RR, got {scheme!r}")
+    if scheme != "D-C":
+        d = n
+    elif d is None:
+        d = min_choices(shares, n, theta, epsilon)
+    return float(np.minimum(occurrences, np.where(shares >= theta, d, 2)).sum())
+
+
+def coupon_collector_mean(n: int) -> Fraction:
+    """Return how many independent draws it takes on average to meet all of n workers, n H_n, exactly.
+
+    Examples
+    --------
+    >>> from streamlb.analysis import coupon_collector_mean
+    >>> coupon_collector_mean(3)
+    Fraction(11, 2)
+    """
+    return n * sum((Fraction(1, i) for i in range(1, n + 1)), Fraction(0))
+
+
+def all_workers_probability(n: int, draws: int) -> float:
+    """Return the chance that independent draws meet every one of n workers: what W-Choices gets without hashing.
+
+    Examples
+    --------
+    >>> from streamlb.analysis import all_workers_probability
+    >>> all_workers_probability(2, 3)
+    0.75
+    """
+    return float(occupancy_distribution(n, draws)[n])
+
+
+def coverage_moments(n: int, draws: int) -> tuple[Fraction, Fraction]:
+    """Return E[B/n] and E[(B/n)**2], B the different workers among independent draws: the second is at least the first squared.
+
+    The paper puts (b/n)**2 for the chance that a tail key's two workers both lie among B; the exact value is the second moment.
+    """
+    chances = occupancy_distribution(n, draws)
+    first = sum((chance * Fraction(j, n) for j, chance in enumerate(chances)), Fraction(0))
+    second = sum((chance * Fraction(j, n) ** 2 for j, chance in enumerate(chances)), Fraction(0))
+    return first, second
+
+
+def zipf_shares(keys: int, exponent: float) -> np.ndarray:
+    """Return the shares of a Zipf distribution over `keys` keys, largest first."""
+    weights = np.arange(1, keys + 1, dtype=np.float64) ** -exponent
+    return weights / weights.sum()

@@ -1,0 +1,109 @@
+"""What keys cost in memory: the (key, worker) pairs of a routing, counted chunk by chunk, and the keys that a change moved.
+
+State of a footprint: seen uint64[keys, words], bit w of a key's row set once worker w has had the key.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from streamlb import _check
+from streamlb._jit import njit
+from streamlb.keys import key_array
+
+
+@njit(cache=True, nogil=True)
+def _mark(keys, workers, seen):
+    """Set the bits of some messages and return how many were not set before."""
+    new = 0
+    for i in range(keys.size):
+        row = np.int64(keys[i])
+        word = workers[i] >> 6
+        bit = np.uint64(1) << np.uint64(workers[i] & 63)
+        if not seen[row, word] & bit:
+            seen[row, word] |= bit
+            new += 1
+    return new
+
+
+class KeyFootprint:
+    """Counts on how many workers each key has been, for keys 0 to keys - 1, over any number of chunks.
+
+    Parameters
+    ----------
+    keys : int
+        Keys are below this number, as those of `Zipf` are.
+    workers : int
+        Number of workers.
+
+    Examples
+    --------
+    >>> from streamlb import KeyFootprint
+    >>> footprint = KeyFootprint(keys=3, workers=2)
+    >>> footprint.add([0, 0, 2, 0], [0, 1, 1, 0])
+    >>> footprint.pairs, footprint.per_key.tolist()
+    (3, [2, 0, 1])
+    """
+
+    __slots__ = ("_seen", "keys", "pairs", "workers")
+
+    def __init__(self, keys: int, workers: int):
+        self.keys = _check.integer("keys", keys, 1)
+        self.workers = _check.integer("workers", workers, 1)
+        self._seen = np.zeros((self.keys, (self.workers + 63) // 64), np.uint64)
+        self.pairs = 0
+
+    def add(self, keys: Any, workers: Any) -> None:
+        """Count messages.
+
+        Parameters
+        ----------
+        keys, workers : array_like of int
+            Key and worker of each message.
+        """
+        keys = key_array(keys)
+        workers = np.ascontiguousarray(workers, dtype=np.int32)
+        if workers.shape != keys.shape:
+            raise ValueError(f"workers must be one for each of the {keys.size} keys, got shape {workers.shape}")
+        if keys.size and int(keys.max()) >= self.keys:
+            raise ValueError(f"keys must be below {self.keys}, got {keys.max()}")
+        if keys.size and not (workers.min() >= 0 and workers.max() < self.workers):
+            raise ValueError(f"workers must be in [0, {self.workers - 1}], got {workers.min()} to {workers.max()}")
+        self.pairs += _mark(keys, workers.copy() if not workers.flags.writeable else workers, self._seen)
+
+    @property
+    def per_key(self) -> np.ndarray:
+        """On how many workers each key has been: int64[keys]."""
+        counts = np.zeros(self.keys, np.int64)
+        for word in self._seen.T:
+            for byte in np.ascontiguousarray(word).view(np.uint8).reshape(self.keys, 8).T:
+                counts += _BITS[byte]
+        return counts
+
+
+_BITS = np.array([bin(byte).count("1") for byte in range(256)], np.int64)
+
+
+def movement(before: Any, after: Any) -> int:
+    """Return how many keys changed worker.
+
+    Parameters
+    ----------
+    before, after : array_like of int
+        The worker of each key, in the same order, before and after a change: see `ConsistentGrouping.principal`.
+
+    Examples
+    --------
+    >>> from streamlb import ConsistentGrouping, movement
+    >>> grouping, keys = ConsistentGrouping(10), range(1000)
+    >>> before = grouping.principal(keys)
+    >>> worker = grouping.add_worker()
+    >>> 50 < movement(before, grouping.principal(keys)) < 150  # about one in eleven
+    True
+    """
+    before, after = np.asarray(before), np.asarray(after)
+    if before.shape != after.shape:
+        raise ValueError(f"after must have as many entries as before, {before.shape}, got {after.shape}")
+    return int(np.count_nonzero(before != after))

@@ -1,0 +1,82 @@
+"""The number of choices of D-Choices: the fewest with which its necessary condition holds (paper 001, Proposition 4.1).
+
+A head of shares p_1 >= p_2 >= ... is given d workers a key. For every prefix of h keys, what these keys and the keys whose
+workers all lie among theirs must send has to fit on the expected number b_h of workers that the prefix has.
+
+With d distinct workers a key the condition alone leaves no margin: where p_1 n is just below a whole number it is content with
+that number, and the hottest key's workers are full. So distinct workers are also no fewer than those that the d hashes of the
+printed condition reach on average, which is the memory that the printed algorithm takes.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from streamlb._jit import njit
+
+_SLACK = 1e-12  # of rounding: a condition met with equality is met
+
+
+@njit(cache=True, nogil=True)
+def _subset_probability(b, d, n):
+    """Return C(b, d) / C(n, d), the chance that d distinct workers of n all lie among b of them; b a real number."""
+    b = max(b, d)
+    return math.exp(math.lgamma(b + 1.0) - math.lgamma(b - d + 1.0) - math.lgamma(n + 1.0) + math.lgamma(n - d + 1.0))
+
+
+@njit(cache=True, nogil=True)
+def _fits(h, prefix, d, head, tail, n, epsilon, distinct):
+    """Return whether the condition holds for the first h keys, whose shares sum to `prefix`; all numbers are floats."""
+    if distinct:
+        covered = 1.0 - (1.0 - d / n) ** h
+        hot = _subset_probability(covered * n, d, n) if head > prefix else 0.0
+        cold = covered * (covered * n - 1.0) / (n - 1.0)
+    else:
+        covered = 1.0 - ((n - 1.0) / n) ** (h * d)
+        hot = covered**d
+        cold = covered * covered
+    return prefix + hot * (head - prefix) + cold * tail <= covered * (1.0 + n * epsilon) + _SLACK
+
+
+@njit(cache=True, nogil=True)
+def _least_that_fits(shares, workers, epsilon, distinct):
+    """Return the least d that meets the condition for every prefix, or `workers`.
+
+    The first and the last prefix are tried before the others: they are the ones that fail, so a d is mostly refused at once.
+    """
+    n = float(workers)
+    head = 0.0
+    for share in shares:
+        head += share
+    tail = max(0.0, 1.0 - head)
+    d = max(2, np.int64(math.ceil(shares[0] * n)))
+    while d < workers:
+        choices = float(d)
+        fits = _fits(1.0, shares[0], choices, head, tail, n, epsilon, distinct)
+        fits = fits and _fits(float(shares.size), head, choices, head, tail, n, epsilon, distinct)
+        if fits:
+            prefix = shares[0]
+            for h in range(1, shares.size - 1):
+                prefix += shares[h]
+                if not _fits(h + 1.0, prefix, choices, head, tail, n, epsilon, distinct):
+                    fits = False
+                    break
+        if fits:
+            return d
+        d += 1
+    return workers
+
+
+@njit(cache=True, nogil=True)
+def fewest_choices(shares, workers, epsilon, distinct):
+    """Return d for a head of shares in descending order; `workers` means all of them."""
+    if shares.size == 0:
+        return min(2, workers)
+    d = _least_that_fits(shares, workers, epsilon, False)
+    if not distinct or d >= workers:
+        return d
+    n = float(workers)
+    reached = np.int64(math.ceil(n * (1.0 - ((n - 1.0) / n) ** float(d))))
+    return max(reached, _least_that_fits(shares, workers, epsilon, True))

@@ -1,0 +1,457 @@
+"""Consistent grouping (CG): equal virtual workers, mapped to unequal workers by busy and idle signals (paper 004, section IV).
+
+An inner grouping sends each message to one of the virtual workers; a map, one for each source, says which worker that
+is now. Signals move virtual workers between workers and so concern later messages only. The number of virtual workers
+never changes: their hash functions, and with them the inner grouping, stay as they are while workers come and go.
+
+State: load int64[sources, workers]; meta, owner and book as in `pairing`; mood int64[workers], the last word of each
+worker (-1 busy, 1 idle, 0 neither); and the inner grouping.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from streamlb import _check, _state
+from streamlb._jit import njit
+from streamlb.groupings.base import Grouping, source_of, weight_of
+from streamlb.groupings.bounded_hash import BoundedLoadHashing
+from streamlb.groupings.key import KeyGrouping
+from streamlb.groupings.pairing import (
+    ALIVE,
+    CLOCK,
+    FCFS,
+    HELD,
+    LRU,
+    SLOT,
+    WANT,
+    apply_signal,
+    fresh_book,
+    share_out,
+)
+from streamlb.groupings.partial_key import PartialKeyGrouping
+from streamlb.groupings.power_of_two import PowerOfTwoChoices
+from streamlb.groupings.random_choices import PowerOfRandomChoices, Probes
+from streamlb.groupings.shuffle import ShuffleGrouping
+from streamlb.hashing import candidate
+from streamlb.keys import key_array
+
+_INNER = {
+    "porc": PowerOfRandomChoices,
+    "kg": KeyGrouping,
+    "pkg": PartialKeyGrouping,
+    "potc": PowerOfTwoChoices,
+    "sg": ShuffleGrouping,
+    "ch": BoundedLoadHashing,
+}
+_HASHES = {"kg": 1, "pkg": 2, "potc": 2, "sg": 0}  # looked at per message by those that do not count
+_POLICY = {"fcfs": FCFS, "lru": LRU}
+_SIGN = {"busy": -1, "idle": 1}
+
+
+@njit(cache=True, nogil=True)
+def _step(virtual, weight, s, load, owner):
+    worker = owner[s, virtual]
+    load[s, worker] += weight
+    return worker
+
+
+@njit(cache=True, nogil=True)
+def _assign(virtual, source, weight, load, meta, owner):
+    """Return the worker of one message that went to a virtual worker."""
+    s = source_of(source, load, meta)
+    meta[0] += 1
+    return _step(virtual, weight, s, load, owner)
+
+
+@njit(cache=True, nogil=True)
+def _assign_many(weights, source, load, meta, owner, out):
+    """Replace each message's virtual worker in `out` by its worker."""
+    turn = 1 if source < 0 else 0
+    s = source_of(source, load, meta)
+    meta[0] += out.size
+    for i in range(out.size):
+        out[i] = _step(np.int64(out[i]), weight_of(weights, i), s, load, owner)
+        s += turn
+        if s == load.shape[0]:
+            s = 0
+
+
+@njit(cache=True, nogil=True)
+def _principals(keys, s, seed, owner, out):
+    for i in range(keys.size):
+        out[i] = owner[s, candidate(keys[i], seed, np.int64(0), owner.shape[1])]
+
+
+class ConsistentGrouping(Grouping):
+    """Send each message to one of many equal virtual workers, and these to workers according to what each can bear.
+
+    Workers say when they are busy or idle; virtual workers then move from the busy to the idle. Nobody has to know a
+    capacity.
+
+    Parameters
+    ----------
+    workers : int
+        Number of workers at the start; see `add_worker` and `remove_worker`.
+    sources : int, default 1
+        Number of sources, each with its own loads and its own map.
+    virtual : int, default 10
+        Virtual workers for each worker at the start. `streamlb.analysis.virtual_workers_needed` says how many a set
+        of capacities takes.
+    inner : {"porc", "kg", "pkg", "potc", "sg", "ch"}, default "porc"
+        How messages find their virtual worker; in letters of either case.
+    epsilon : float, default 0.01
+        Of the inner grouping, for "porc" and "ch".
+    policy : {"lru", "fcfs"}, default "lru"
+        Where a busy worker's virtual worker goes. "fcfs": to the worker that has waited longest in the queue of idle
+        ones, when there is one. "lru": to that one too, and if none is idle to the one that was busy least recently.
+    slot : int, optional
+        Messages in a time slot. Of a worker's signals in one slot only the first counts. By default slots end by
+        `next_slot`.
+    idle, busy : float, default 0.75 and 0.85
+        For `observe`: the utilisation below which a worker is idle and above which it is busy.
+    hysteresis : float, default 0
+        For `observe`: a worker that was busy remains so until its utilisation is this far below `busy`, and an idle
+        one likewise.
+    proportional : bool, default False
+        For `observe`: signals ask for as many virtual workers as lead to the middle of the band, not for one.
+    seed : int, numpy.random.SeedSequence or None, default 0
+        Of the hash functions.
+
+    Notes
+    -----
+    A worker is in one queue at most, once; a signal of the other kind moves it over. A worker always
+    keeps one virtual worker. Sources may hear signals late and in different order: their maps then differ for a
+    while, which costs balance and memory but loses no message, as each message is routed once, by one map.
+
+    References
+    ----------
+    Nasir et al., "Load balancing for skewed streams on heterogeneous cluster", sections IV and V-A.
+
+    Examples
+    --------
+    >>> from streamlb import ConsistentGrouping
+    >>> grouping = ConsistentGrouping(4, virtual=10)
+    >>> grouping.signal(3, "idle"), grouping.signal(0, "busy")
+    (0, 1)
+    >>> grouping.shares[0].tolist()
+    [9, 10, 10, 11]
+    >>> grouping.signal(0, "busy")  # the second one in a slot
+    0
+    >>> grouping.next_slot()
+    >>> grouping.signal(0, "busy")
+    1
+    """
+
+    __slots__ = (
+        "_bins",
+        "_inner",
+        "busy",
+        "epsilon",
+        "hysteresis",
+        "idle",
+        "inner",
+        "policy",
+        "proportional",
+        "slot",
+        "virtual",
+    )
+    _options = ("virtual", "inner", "epsilon", "policy", "slot", "idle", "busy", "hysteresis", "proportional")
+    _arrays = ("load", "meta", "owner", "book", "mood")
+
+    def __init__(
+        self,
+        workers: int,
+        sources: int = 1,
+        *,
+        virtual: int = 10,
+        inner: str = "porc",
+        epsilon: float = 0.01,
+        policy: str = "lru",
+        slot: int | None = None,
+        idle: float = 0.75,
+        busy: float = 0.85,
+        hysteresis: float = 0.0,
+        proportional: bool = False,
+        seed: Any = 0,
+    ):
+        self.virtual = _check.integer("virtual", virtual, 1)
+        self.inner = _check.choice("inner", inner.lower() if isinstance(inner, str) else inner, tuple(_INNER))
+        self.epsilon = _check.real("epsilon", epsilon, 0, low_open=True)
+        self.policy = _check.choice("policy", policy, tuple(_POLICY))
+        self.slot = None if slot is None else _check.integer("slot", slot, 1)
+        self.busy = _check.real("busy", busy, 0, low_open=True)
+        self.idle = _check.real("idle", idle, 0, self.busy, high_open=True)
+        self.hysteresis = _check.real("hysteresis", hysteresis, 0, self.busy - self.idle, high_open=True)
+        if not isinstance(proportional, (bool, np.bool_)):
+            raise TypeError(f"proportional must be True or False, got {proportional!r}")
+        self.proportional = bool(proportional)
+        self._bins = _check.integer("workers", workers, 1) * self.virtual
+        super().__init__(workers, sources, seed=seed)
+
+    def _fresh(self):
+        self.workers = self._bins // self.virtual
+        options = {"epsilon": self.epsilon} if self.inner in ("porc", "ch") else {}
+        self._inner = _INNER[self.inner](self._bins, self.sources, seed=self.seed, **options)
+        # Virtual worker v starts at worker v mod n, so that neighbours on a ring belong to different workers.
+        owner = np.tile(np.arange(self._bins, dtype=np.int64) % self.workers, (self.sources, 1))
+        return (
+            np.zeros((self.sources, self.workers), np.int64),
+            self._fresh_meta(CLOCK + 2 * self.sources),
+            owner,
+            fresh_book(self.sources, self.workers, self.virtual),
+            np.zeros(self.workers, np.int64),
+        )
+
+    def route(self, key: Any, source: int | None = None, weight: int = 1) -> int:
+        """Return the worker of one message.
+
+        Parameters
+        ----------
+        key : int, str or bytes
+            The message's key.
+        source : int, optional
+            The source that sends it; by default message i of the grouping's life comes from source i mod sources.
+        weight : int, default 1
+            How many messages it counts for.
+
+        Returns
+        -------
+        int
+            The worker.
+        """
+        # The inner grouping has routed as many messages as this one, so it takes the same source in turn.
+        virtual = self._inner.route(key, source, weight)
+        load, meta, owner = self._state[:3]
+        return _assign(virtual, -1 if source is None else int(source), int(weight), load, meta, owner)
+
+    def route_many(self, keys: Any, weights: Any = None, source: int | None = None) -> np.ndarray:
+        """Return the workers of many messages: what looping over `route` gives, faster.
+
+        Parameters
+        ----------
+        keys : array_like
+            Keys of any supported kind, in order.
+        weights : array_like of int, optional
+            How many messages each counts for; 1 by default.
+        source : int, optional
+            The source that sends them all; by default they go round robin over the sources.
+
+        Returns
+        -------
+        int32[m]
+            The worker of each message.
+        """
+        out = self._inner.route_many(keys, weights, source)
+        checked = np.empty(0, np.int64) if weights is None else _check.weight_array("weights", weights, out.size)
+        load, meta, owner = self._state[:3]
+        _assign_many(checked, -1 if source is None else int(source), load, meta, owner, out)
+        return out
+
+    def signal(self, worker: int, word: str, *, strength: float = 0.0, source: int | None = None) -> int:
+        """Let the sources act on what a worker says about itself.
+
+        Parameters
+        ----------
+        worker : int
+            Who says it.
+        word : {"busy", "idle"}
+            Busy: take a virtual worker from me. Idle: give me one.
+        strength : float, default 0
+            The share of its virtual workers that it wants to lose or gain, in [0, 1]; at least one is meant.
+        source : int, optional
+            The source that hears it, when they do not all hear it now.
+
+        Returns
+        -------
+        int
+            Virtual workers moved, over all sources that heard it: 0 also when it was the worker's second signal in
+            the slot.
+        """
+        worker = self._known(worker)
+        sign = _SIGN[_check.choice("word", word, tuple(_SIGN))]
+        strength = _check.real("strength", strength, 0, 1)
+        heard = range(self.sources) if source is None else [_check.integer("source", source, 0, self.sources - 1)]
+        slot, policy = self._slot_now(), _POLICY[self.policy]
+        _, meta, owner, book, _ = self._state
+        return sum(apply_signal(worker, sign, strength, s, slot, policy, owner, book, meta) for s in heard)
+
+    def observe(self, utilisation: Any) -> int:
+        """End a time slot: turn each worker's utilisation in it into its signal, if any, and let all sources act on it.
+
+        Parameters
+        ----------
+        utilisation : array_like of float
+            Load over capacity of each worker, removed ones included (what they say is not heard).
+
+        Returns
+        -------
+        int
+            Virtual workers moved, over all sources.
+        """
+        moves = self._hear(*self._words(_check.real_array("utilisation", utilisation, self.workers)))
+        self.next_slot()
+        return moves
+
+    def next_slot(self) -> None:
+        """End the time slot: every worker may signal again."""
+        self._state[1][SLOT] += 1
+
+    def add_worker(self) -> int:
+        """Add a worker and return its number; it takes an equal share of the virtual workers from the others.
+
+        Each of those gives in proportion to what it holds. Keys whose first virtual worker does not move stay where
+        they are.
+        """
+        load, meta, owner, book, mood = self._state
+        alive = self.active.size
+        if alive == self._bins:
+            raise ValueError(
+                f"workers must leave each at least one of the {self._bins} virtual workers: there are {alive}"
+            )
+        new = self.workers
+        row = fresh_book(self.sources, 1, 0)
+        book = np.concatenate([book, row], axis=1)
+        load = np.concatenate([load, np.zeros((self.sources, 1), np.int64)], axis=1)
+        self.workers += 1
+        self._state = (load, meta, owner, book, np.append(mood, 0))
+        for s in range(self.sources):
+            share_out(new, self._bins // (alive + 1), False, s, owner, book, meta, np.empty(self.workers, np.int64))
+        return new
+
+    def remove_worker(self, worker: int) -> None:
+        """Remove a worker; the others take its virtual workers, in proportion to what they hold. Its number stays unused.
+
+        Parameters
+        ----------
+        worker : int
+            Not the last one.
+        """
+        worker = self._known(worker)
+        if self.active.size == 1:
+            raise ValueError(f"worker must not be the last one, got {worker}")
+        _, meta, owner, book, mood = self._state
+        mood[worker] = 0
+        for s in range(self.sources):
+            book[s, worker, ALIVE] = 0
+            book[s, worker, WANT] = 0
+            share_out(worker, int(book[s, worker, HELD]), True, s, owner, book, meta, np.empty(self.workers, np.int64))
+
+    def principal(self, keys: Any, source: int = 0) -> np.ndarray:
+        """Return the worker that a source tries first for each key: where a light key's messages go.
+
+        Parameters
+        ----------
+        keys : array_like
+            Keys of any supported kind.
+        source : int, default 0
+            Whose map.
+
+        Returns
+        -------
+        int32[m]
+            The worker of each key's first virtual worker.
+        """
+        if self.inner not in ("porc", "kg", "pkg"):
+            raise ValueError(
+                f"inner must be 'porc', 'kg' or 'pkg' for keys to have a principal worker, got {self.inner!r}"
+            )
+        source = _check.integer("source", source, 0, self.sources - 1)
+        keys = key_array(keys)
+        out = np.empty(keys.size, np.int32)
+        _principals(keys, source, np.uint64(self.seed), self._state[2], out)
+        return out
+
+    @property
+    def active(self) -> np.ndarray:
+        """The numbers of the workers that are not removed."""
+        return np.flatnonzero(self._state[3][0, :, ALIVE])
+
+    @property
+    def shares(self) -> np.ndarray:
+        """Virtual workers of each worker by each source's map: int64[sources, workers]."""
+        return self._state[3][:, :, HELD].copy()
+
+    @property
+    def moves(self) -> int:
+        """Moves of virtual workers so far, over all sources."""
+        return int(self._state[1][CLOCK + self.sources :].sum())
+
+    @property
+    def virtual_loads(self) -> np.ndarray:
+        """Messages sent to each virtual worker, over all sources."""
+        return self._inner.loads
+
+    @property
+    def probes(self) -> Probes:
+        """Hash probes per message so far: mean and maximum."""
+        if self.inner in _HASHES:
+            return Probes(float(_HASHES[self.inner]), _HASHES[self.inner])
+        return self._inner.probes
+
+    def state(self) -> bytes:
+        """Return all there is to know as bytes, for `from_state`."""
+        parameters = {**self._parameters(), "workers": self._bins // self.virtual}
+        inner = {f"inner_{name}": array for name, array in zip(self._inner._arrays, self._inner._state)}
+        arrays = {**dict(zip(self._arrays, self._state)), **inner}
+        return _state.pack(type(self).__name__, self._version, parameters, arrays)
+
+    def _restore(self, arrays):
+        prefix = "inner_"
+        self._inner._restore({name.removeprefix(prefix): a for name, a in arrays.items() if name.startswith(prefix)})
+        book = arrays.get("book")
+        workers = book.shape[1] if book is not None and book.ndim == 3 else 0
+        shapes = {
+            "load": (self.sources, workers),
+            "meta": self._state[1].shape,
+            "owner": self._state[2].shape,
+            "book": (self.sources, workers, self._state[3].shape[2]),
+            "mood": (workers,),
+        }
+        for name, shape in shapes.items():
+            found = arrays.get(name)
+            if found is None or found.dtype != np.int64 or found.shape != shape or workers < self.workers:
+                raise ValueError(f"state must hold {name} as int64{list(shape)} for these parameters")
+        if arrays["owner"].min() < 0 or arrays["owner"].max() >= workers:
+            raise ValueError(f"state must map virtual workers to workers 0 to {workers - 1}")
+        self.workers = workers
+        self._state = tuple(arrays[name] for name in self._arrays)
+
+    def _known(self, worker: Any) -> int:
+        worker = _check.integer("worker", worker, 0, self.workers - 1)
+        if not self._state[3][0, worker, ALIVE]:
+            raise ValueError(f"worker must not be a removed one, got {worker}")
+        return worker
+
+    def _slot_now(self) -> int:
+        meta = self._state[1]
+        return int(meta[SLOT]) + (0 if self.slot is None else int(meta[0]) // self.slot)
+
+    def _hear(self, signs: np.ndarray, strengths: np.ndarray) -> int:
+        """Let all sources act on the workers' signals, the idle first: the busy then find them."""
+        slot, policy = self._slot_now(), _POLICY[self.policy]
+        _, meta, owner, book, _ = self._state
+        moves = 0
+        for sign in (1, -1):
+            for worker in np.flatnonzero(signs == sign).tolist():
+                for s in range(self.sources):
+                    moves += apply_signal(worker, sign, float(strengths[worker]), s, slot, policy, owner, book, meta)
+        return moves
+
+    def _words(self, utilisation: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return each worker's sign (-1 busy, 1 idle, 0 silent) and strength, and remember the signs."""
+        book, mood = self._state[3], self._state[4]
+        is_busy = utilisation > np.where(mood < 0, self.busy - self.hysteresis, self.busy)
+        is_idle = utilisation < np.where(mood > 0, self.idle + self.hysteresis, self.idle)
+        # A jump across the band is judged by where it lands.
+        signs = np.where(utilisation > self.busy, -1, np.where(utilisation < self.idle, 1, is_idle * 1 - is_busy * 1))
+        signs[book[0, :, ALIVE] == 0] = 0
+        mood[:] = signs
+        strengths = np.zeros(utilisation.size)
+        if self.proportional:
+            middle = (self.idle + self.busy) / 2
+            with np.errstate(divide="ignore"):
+                strengths = np.minimum(1.0, np.abs(utilisation - middle) / utilisation)
+        return signs, strengths

@@ -1,0 +1,226 @@
+"""What the three groupings share that treat hot keys apart: a sketch for each source, the test, the least loaded worker.
+
+A source counts its keys in a SpaceSaving sketch. A key is hot, part of the head, while its count reaches the threshold
+theta times all the source has sent; all other keys, the tail, choose between two workers as in partial key grouping.
+
+State: load int64[sources, workers]; meta int64[OWN + REGISTERS * sources], parameters and each source's registers; sketch
+int64[sources, ...], a row a source: its sketch's keys, counts and index one after the other, and what a subclass adds.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from streamlb import _check
+from streamlb._jit import njit
+from streamlb.groupings.base import MAX_WORKERS, SEED, Grouping, send_to_lesser
+from streamlb.hashing import GOLDEN, candidate, derive, fast_range, mix
+from streamlb.sketches.space_saving import CURSOR, LEVEL, TOTAL, USED, table_size
+
+# meta: what all messages share, after MESSAGES and SEED; theta, epsilon and floor are the bits of floats. FIXED: a given d.
+THETA, EPSILON, FLOOR, DISTINCT, ROTATE, CAPACITY, TABLE, FIXED = range(2, 10)
+OWN = 10
+# Registers of a source, after its sketch's USED, LEVEL, CURSOR and TOTAL. LEAST, NEXT, LEFT: see least_of.
+# START: where a source's turn begins. CHOICES is d; the rest belongs to D-Choices: the total at which d is next SOLVEd, how many
+# keys are HOT, how often d has CHANGED, how far the pool is FILLED, the last STAMP, a counter whose message is PENDING.
+LEAST, NEXT, LEFT, START, CHOICES, SOLVE, HOT, CHANGES, FILLED, STAMP, PENDING = range(4, 15)
+REGISTERS = 15
+
+_GUARD = 50.0  # with the guard a key is not called hot before it was seen this often
+_SEEN = 0.5  # without it, once it was seen at all
+
+
+@njit(nogil=True, inline="always")
+def registers_of(source, meta):
+    """Return a source's registers, a view."""
+    return meta[OWN + source * REGISTERS : OWN + (source + 1) * REGISTERS]
+
+
+@njit(nogil=True, inline="always")
+def sketch_of(row, meta):
+    """Return the parts of a source's SpaceSaving sketch, views: slots, counts and table."""
+    capacity = meta[CAPACITY]
+    slots = row[:capacity].view(np.uint64)
+    counts = row[capacity : 3 * capacity].reshape((2, capacity))
+    table = row[3 * capacity : 3 * capacity + meta[TABLE] // 2].view(np.int32)
+    return slots, counts, table
+
+
+@njit(cache=True, nogil=True, forceinline=True)
+def is_hot(slot, counts, meta, own):
+    """Return whether a counter's key is hot now; with the guard, what the count may have inherited is left out."""
+    parameters = meta.view(np.float64)
+    slot = np.uint64(slot)
+    count = counts[0, slot]
+    if parameters[FLOOR] >= 1.0:
+        count -= counts[1, slot]
+    return count >= max(parameters[THETA] * own[TOTAL], parameters[FLOOR])
+
+
+@njit(cache=True, nogil=True, forceinline=True)
+def second_choice(key, seed, first, n):
+    """Return the second of a key's two distinct workers, given the first: one of the n - 1 others."""
+    second = first + 1 + fast_range(mix(key + seed + GOLDEN), n - 1)
+    return second - n if second >= n else second
+
+
+@njit(cache=True, nogil=True, forceinline=True)
+def send_tail(key, weight, load, meta):
+    """Add a message of a key that is not hot to the less loaded of its two workers and return that worker."""
+    seed, n = np.uint64(meta[SEED]), load.size
+    first = candidate(key, seed, 0, n)
+    second = second_choice(key, seed, first, n) if meta[DISTINCT] != 0 else candidate(key, seed, 1, n)
+    return send_to_lesser(first, second, weight, load)
+
+
+@njit(cache=True, nogil=True, forceinline=True)
+def least_worker(load, meta, own):
+    """Return the least loaded worker: the first one, or to rotate ties the first at or after the last one returned.
+
+    Loads only grow, so no worker comes back to the least load once it has left it: a cursor (NEXT) walks over the workers
+    that stand at that load (LEAST), and only when it has been all round (LEFT is 0) are all loads read for the next one.
+    """
+    n = load.size
+    level, at, left = own[LEAST], own[NEXT], own[LEFT]
+    while True:
+        while left > 0 and load[np.uint64(at)] != level:
+            left -= 1
+            at += 1
+            if at == n:
+                at = 0
+        if left > 0:
+            break
+        level = load[0]
+        for worker in range(1, n):
+            level = min(level, load[worker])
+        at = own[NEXT] if meta[ROTATE] != 0 else 0
+        left = n
+    own[LEAST], own[NEXT], own[LEFT] = level, at, left
+    return at
+
+
+class HeadGrouping(Grouping):
+    """Base of the groupings that treat hot keys apart.
+
+    Parameters
+    ----------
+    workers, sources, seed
+        As for every grouping.
+    theta : float, optional
+        The share from which a key is hot, in (0, 1); 1 / (5 workers) by default.
+    capacity : int, optional
+        Counters in each source's sketch: at least 1 / theta; by default twice that, and no fewer than 1000.
+    guard : bool, default True
+        Call a key hot only when it was surely seen often enough, and at least 50 times. False: as printed in the paper,
+        which takes every key for hot while few messages were seen.
+    candidates : {"distinct", "independent"}
+        Whether a key's workers are all different, or hashed one by one as in the paper, so that some coincide.
+    ties : {"rotate", "first"}
+        Which of equally loaded workers a hot key takes: the next in turn, each source in a turn of its own, or the first.
+    """
+
+    __slots__ = ("candidates", "capacity", "guard", "theta", "ties")
+    _arrays: tuple[str, ...] = ("load", "meta", "sketch")
+
+    def __init__(self, workers, sources, *, theta, capacity, guard, candidates, ties, seed):
+        workers = _check.integer("workers", workers, 1, MAX_WORKERS)
+        self.theta = 0.2 / workers if theta is None else _theta(theta)
+        least = math.ceil(1 / self.theta)
+        self.capacity = max(1000, 2 * least) if capacity is None else _capacity(capacity, least, self.theta)
+        self.guard = _flag("guard", guard)
+        self.candidates = _check.choice("candidates", candidates, ("distinct", "independent"))
+        self.ties = _check.choice("ties", ties, ("rotate", "first"))
+        super().__init__(workers, sources, seed=seed)
+
+    def _row_size(self) -> int:
+        """Return how many words a source takes in `sketch`."""
+        return 3 * self.capacity + table_size(self.capacity) // 2
+
+    def _fresh(self) -> tuple[np.ndarray, ...]:
+        meta = self._fresh_meta(OWN + REGISTERS * self.sources)
+        meta.view(np.float64)[[THETA, EPSILON, FLOOR]] = self.theta, self._tolerance(), _GUARD if self.guard else _SEEN
+        meta[[DISTINCT, ROTATE]] = self.candidates == "distinct", self.ties == "rotate"
+        meta[[CAPACITY, TABLE]] = self.capacity, table_size(self.capacity)
+        own = self._registers(meta)
+        own[:, LEVEL], own[:, CURSOR] = -1, self.capacity
+        if self.ties == "rotate":
+            own[:, START] = derive(self.seed, self.sources) % np.uint64(self.workers)
+        own[:, NEXT] = own[:, START]
+        own[:, CHOICES] = self._first_choices()
+        sketch = np.zeros((self.sources, self._row_size()), np.int64)
+        sketch[:, 3 * self.capacity : 3 * self.capacity + meta[TABLE] // 2] = -1
+        return np.zeros((self.sources, self.workers), np.int64), meta, sketch
+
+    def _tolerance(self) -> float:
+        return 0.0
+
+    def _first_choices(self) -> int:
+        return self.workers
+
+    def _registers(self, meta: np.ndarray) -> np.ndarray:
+        return meta[OWN:].reshape(self.sources, REGISTERS)
+
+    @property
+    def d(self) -> int:
+        """How many workers a hot key may have at present; the most over all sources."""
+        return int(self.d_by_source.max())
+
+    @property
+    def d_by_source(self) -> np.ndarray:
+        """How many workers a hot key may have at each source: int64[sources]."""
+        return np.minimum(self._registers(self._state[1])[:, CHOICES], self.workers)
+
+    def head(self, source: int | None = None) -> tuple[np.ndarray, np.ndarray]:
+        """Return the hot keys and their estimated shares, largest first.
+
+        Parameters
+        ----------
+        source : int, optional
+            The source asked; by default all of them: every key hot at one source at least, and its share of what all
+            sources have counted.
+
+        Returns
+        -------
+        keys : uint64[h]
+        shares : float64[h]
+        """
+        wanted = range(self.sources) if source is None else [_check.integer("source", source, 0, self.sources - 1)]
+        parts = [self._counters(one) for one in wanted]
+        total = sum(part[3] for part in parts)
+        hot = np.unique(np.concatenate([keys[hot] for keys, _, hot, _ in parts]))
+        counts = np.zeros(hot.size, np.int64)
+        for keys, count, _, _ in parts:
+            place = np.searchsorted(hot, keys)
+            found = (place < hot.size) & (hot[np.minimum(place, hot.size - 1)] == keys) if hot.size else place < 0
+            np.add.at(counts, place[found], count[found])
+        order = np.lexsort((hot, -counts))
+        return hot[order], counts[order] / max(total, 1)
+
+    def _counters(self, source: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, int]:
+        """Return a source's keys, counts, which of them are hot, and the weight of all it has sent."""
+        own = self._registers(self._state[1])[source]
+        row, used = self._state[2][source], int(own[USED])
+        counts = row[self.capacity : 3 * self.capacity].reshape(2, self.capacity)[:, :used]
+        sure = counts[0] - counts[1] if self.guard else counts[0]
+        hot = sure >= max(self.theta * int(own[TOTAL]), _GUARD if self.guard else _SEEN)
+        return row[:used].view(np.uint64), counts[0], hot, int(own[TOTAL])
+
+
+def _theta(theta: Any) -> float:
+    return _check.real("theta", theta, 0, 1, low_open=True, high_open=True)
+
+
+def _capacity(capacity: Any, least: int, theta: float) -> int:
+    capacity = _check.integer("capacity", capacity, 1, 2**28)
+    if capacity < least:
+        raise ValueError(f"capacity must be at least {least} (1/theta) for theta={theta:g}, got {capacity}")
+    return capacity
+
+
+def _flag(name: str, value: Any) -> bool:
+    if not isinstance(value, (bool, np.bool_)):
+        raise TypeError(f"{name} must be True or False, got {value!r}")
+    return bool(value)

@@ -1,0 +1,66 @@
+"""Key grouping: one worker a key, by a hash (paper 001, section II-B).
+
+State: load int64[sources, workers]; meta int64[2], messages and seed.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from streamlb._jit import njit
+from streamlb.groupings.base import Grouping, source_of, weight_of
+from streamlb.hashing import candidate
+
+
+@njit(cache=True, nogil=True)
+def _step(key, weight, load, seed):
+    worker = candidate(key, seed, 0, load.size)
+    load[worker] += weight
+    return worker
+
+
+@njit(cache=True, nogil=True)
+def _route(key, source, weight, load, meta):
+    source = source_of(source, load, meta)
+    meta[0] += 1
+    return _step(np.uint64(key), weight, load[source], np.uint64(meta[1]))
+
+
+@njit(cache=True, nogil=True)
+def _route_many(keys, weights, source, load, meta, out):
+    seed = np.uint64(meta[1])
+    turn = 1 if source < 0 else 0
+    source = source_of(source, load, meta)
+    meta[0] += keys.size
+    for i in range(keys.size):
+        out[i] = _step(keys[i], weight_of(weights, i), load[source], seed)
+        source += turn
+        if source == load.shape[0]:
+            source = 0
+
+
+class KeyGrouping(Grouping):
+    """Send each key to one worker, its hash: no key is split, and the hottest key alone may overload its worker.
+
+    Parameters
+    ----------
+    workers : int
+        Number of workers.
+    sources : int, default 1
+        Number of sources.
+    seed : int, numpy.random.SeedSequence or None, default 0
+        Of the hash function.
+
+    Examples
+    --------
+    >>> from streamlb import KeyGrouping
+    >>> grouping = KeyGrouping(10)
+    >>> grouping.route("user-17") == grouping.route("user-17")
+    True
+    >>> int(grouping.loads.sum())
+    2
+    """
+
+    __slots__ = ()
+    _route = staticmethod(_route)
+    _route_many = staticmethod(_route_many)

@@ -1,0 +1,81 @@
+"""The allocation matrices of pipeline-based linear scheduling, step by step (paper 002, Proposition 1 and Algorithm 1).
+
+With G = gcd(t, N), t' = t/G, N' = N/G every matrix has t rows (steps) and N columns (nodes), seen as t' x N' blocks
+of G x G. The steps are numpy moves of whole rows and blocks; `streamlb.analysis` has the closed form they lead to.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+
+def initial(t: int, nodes: int) -> np.ndarray:
+    """Return M_init(i, j) = iN + j (Eq. 2): tasks dealt to nodes in turn, int64[t, nodes]."""
+    return np.arange(t * nodes, dtype=np.int64).reshape(t, nodes)
+
+
+def component_ids(tasks: np.ndarray, t: int) -> np.ndarray:
+    """Return M'_init: the component of each task when every component is padded to t tasks (Eq. 3)."""
+    return tasks // t
+
+
+def row_targets(t: int, nodes: int) -> np.ndarray:
+    """Return where each row moves so that rows of a class i mod t' come together (Eq. 6): int64[t]."""
+    g = math.gcd(t, nodes)
+    rows = np.arange(t, dtype=np.int64)
+    return rows // (t // g) + (rows % (t // g)) * g
+
+
+def transpose_rows(matrix: np.ndarray) -> np.ndarray:
+    """Return M'_trn: the rows moved to their classes (Eq. 6)."""
+    out = np.empty_like(matrix)
+    out[row_targets(*matrix.shape)] = matrix
+    return out
+
+
+def block_targets(t: int, nodes: int) -> np.ndarray:
+    """Return the block row to which each block moves (Eq. 10): int64[t', N']."""
+    g = math.gcd(t, nodes)
+    r, c = np.ogrid[: t // g, : nodes // g]
+    return (r * (nodes // g) + c) % (t // g)
+
+
+def move_blocks(matrix: np.ndarray) -> np.ndarray:
+    """Return the matrix after Eq. 10: no two blocks of a block row are alike."""
+    blocks = _as_blocks(matrix)
+    target, column = block_targets(*matrix.shape), np.arange(blocks.shape[2])[None, :]
+    out = np.empty_like(blocks)
+    out[target, :, column, :] = blocks.transpose(0, 2, 1, 3)
+    return out.reshape(matrix.shape)
+
+
+def rotate_blocks(matrix: np.ndarray) -> np.ndarray:
+    """Return M'_inter: inside a block, entry (r', c') moves to row (r' + c') mod G (Eq. 11), onto the diagonals."""
+    blocks = _as_blocks(matrix)
+    g = blocks.shape[1]
+    row, column = np.ogrid[:g, :g]
+    out = np.empty_like(blocks)
+    out[:, (row + column) % g, :, column] = blocks.transpose(1, 3, 0, 2)
+    return out.reshape(matrix.shape)
+
+
+def square(matrix: np.ndarray) -> np.ndarray:
+    """Return the N x N schedule: the first N rows, or all and more block rows, each the last shifted by a block."""
+    t, nodes = matrix.shape
+    if t >= nodes:
+        return matrix[:nodes].copy()
+    g = math.gcd(t, nodes)
+    out = np.empty((nodes, nodes), matrix.dtype)
+    out[:t] = matrix
+    for top in range(t, nodes, g):
+        out[top : top + g] = np.roll(out[top - g : top], g, axis=1)
+    return out
+
+
+def _as_blocks(matrix: np.ndarray) -> np.ndarray:
+    """Return the matrix as [t', G, N', G]."""
+    t, nodes = matrix.shape
+    g = math.gcd(t, nodes)
+    return matrix.reshape(t // g, g, nodes // g, g)

@@ -1,0 +1,263 @@
+"""Pipeline-based linear scheduling: where tasks run, and which node sends to which in each step (paper 002).
+
+The allocation steps are in `matrices`, the refinement in `refine`. A schedule is an N x N Latin square: in step p
+node j sends to schedule[p, j]. In slot k stage l runs step (k - l) mod N. The kernel here counts the parts each task
+receives in a slot; its arrays: schedule int64[N, N], task_node int64[tasks], streams int64[e, 3] of (sender,
+receiver, stage), offsets int64[n + 1].
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from streamlb import _check
+from streamlb._jit import njit
+from streamlb.placement import matrices, refine
+from streamlb.placement.placement import Placement
+from streamlb.placement.topology import Topology
+
+
+@njit(cache=True, nogil=True)
+def _most_parts(schedule, task_node, streams, offsets, by_node, received, most):
+    """Set most[k] to the most parts that one task receives in slot k, with slots counted from an empty pipeline.
+
+    `by_node` int64[n, N + 1] says where a component's tasks of each node begin in the list of its tasks sorted by
+    node, and the list itself is column N + 1 onwards; it is one array because the two are only ever used together.
+    """
+    steps = schedule.shape[0]
+    nodes = schedule.shape[1]
+    for k in range(most.size):
+        top = 0
+        for sign in (1, -1):  # count, then take back: cheaper than clearing every task
+            for e in range(streams.shape[0]):
+                u, v, stage = streams[e, 0], streams[e, 1], streams[e, 2]
+                if k < stage:
+                    continue
+                step = (k - stage) % steps
+                for a in range(offsets[u], offsets[u + 1]):
+                    target = schedule[step, task_node[a]]
+                    for i in range(by_node[v, target], by_node[v, target + 1]):
+                        task = by_node[v, nodes + 1 + i]
+                        received[task] += sign
+                        if sign > 0 and received[task] > top:
+                            top = received[task]
+        most[k] = top
+
+
+@dataclass(frozen=True, eq=False)
+class PipelineSchedule:
+    """Hold every matrix of the method, the placement and the pipeline; `pipeline_schedule` makes it.
+
+    Parameters
+    ----------
+    topology : Topology
+        What is placed.
+    nodes : int
+        Nodes of the cluster, the paper's N.
+    initial, components, transposed, blocks, intermediate, final : int64[t, N]
+        M_init, M'_init, M'_trn by Eq. 6, M'_trn by Eq. 10, M'_inter, and M'_fin after the refinement.
+    labels : int64[N]
+        The refinement: ID v of M'_inter is labels[v] in M'_fin.
+    schedule : int64[N, N]
+        Step by node: to whom the node sends.
+    period : int
+        LCM(t, N), in tasks.
+    placement : Placement
+        The node of each task.
+    occupancy : int64[slots, stages]
+        The step that each stage runs in each slot, -1 while the pipeline fills; one full period after that.
+    stalls : int64[slots]
+        Extra slots that the pipeline waits after a slot: the most parts received by one task, less one.
+    """
+
+    topology: Topology
+    nodes: int
+    initial: np.ndarray
+    components: np.ndarray
+    transposed: np.ndarray
+    blocks: np.ndarray
+    intermediate: np.ndarray
+    labels: np.ndarray
+    final: np.ndarray
+    schedule: np.ndarray
+    period: int
+    placement: Placement
+    occupancy: np.ndarray
+    stalls: np.ndarray
+
+    @property
+    def named(self) -> np.ndarray:
+        """M'_fin with the names of tasks, an empty string for a dummy: object[t, N]."""
+        topology, out = self.topology, np.full(self.final.shape, "", dtype=object)
+        column = np.argsort(self.final, axis=1)
+        for v, count in enumerate(topology.counts.tolist()):
+            for q in range(count):
+                out[q, column[q, v]] = topology.task_names[topology.offsets[v] + q]
+        return out
+
+    @property
+    def stall_slots(self) -> int:
+        """Slots lost to stalls in one full period of N steps."""
+        return int(self.stalls[-self.nodes :].sum())
+
+    def communications(self, step: int, stage: int) -> list[tuple[str, str]]:
+        """Return the (sender, receiver) tasks joined when a stage runs a step, in order of sender."""
+        step = _check.integer("step", step, 0, self.nodes - 1)
+        topology, node = self.topology, self.placement.task_node
+        pairs = []
+        for (u, v), at in zip(topology.edges.tolist(), topology.stages.tolist()):
+            if at == stage:
+                for a in range(topology.offsets[u], topology.offsets[u + 1]):
+                    for b in range(topology.offsets[v], topology.offsets[v + 1]):
+                        if self.schedule[step, node[a]] == node[b]:
+                            pairs.append((a, b))
+        return [(topology.task_names[a], topology.task_names[b]) for a, b in sorted(pairs)]
+
+    def table(self) -> str:
+        """Return the placement as lines of text, a node a line."""
+        return self.placement.table()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything as JSON values."""
+        names = ["initial", "components", "transposed", "blocks", "intermediate", "labels", "final", "schedule"]
+        return {
+            **self.placement.to_dict(),
+            "period": self.period,
+            **{name: getattr(self, name).tolist() for name in [*names, "occupancy", "stalls"]},
+            "named": self.named.tolist(),
+        }
+
+    def to_json(self) -> str:
+        """Return everything as JSON text."""
+        return json.dumps(self.to_dict())
+
+
+def pipeline_schedule(
+    topology: Topology, nodes: int, refine: str | None = "printed", *, load_factor: float = 1.0, seed: int | None = 0
+) -> PipelineSchedule:
+    """Place the tasks of a topology on nodes and schedule who sends to whom in each step.
+
+    Parameters
+    ----------
+    topology : Topology
+        At most as many components as nodes.
+    nodes : int
+        Nodes of the cluster.
+    refine : {"printed", "optimised", None}
+        How components that talk are brought together: the paper's Algorithm 2, a local search over relabellings that
+        is never worse on inter-node traffic plus load, or not at all.
+    load_factor : float
+        Weight of the loads' squared coefficient of variation beside the inter-node share, for "optimised".
+    seed : int, numpy.random.SeedSequence or None
+        Starts of the local search.
+
+    Returns
+    -------
+    PipelineSchedule
+
+    Notes ----- The allocation takes O(tN) time, the time of writing its matrices. A task's node is the column in
+    which its row of M'_fin holds its component: task q of a component stands in row q.
+
+    References
+    ----------
+    Tantalaki, Souravlas, Roumeliotis, Katsavounis, "Pipeline-based linear scheduling of big data streams in the
+    cloud", IEEE Access 8 (2020).
+
+    Examples
+    --------
+    >>> from streamlb import Topology, pipeline_schedule
+    >>> t = Topology({"spout": 2, "bolt": 2}, [("spout", "bolt")])
+    >>> s = pipeline_schedule(t, nodes=4)
+    >>> s.schedule.tolist()
+    [[0, 1, 2, 3], [1, 0, 3, 2], [2, 3, 0, 1], [3, 2, 1, 0]]
+    >>> print(s.table())
+    N0  spout[0] bolt[1]
+    N1  spout[1] bolt[0]
+    N2  -
+    N3  -
+    """
+    nodes = _check.integer("nodes", nodes, 1)
+    if refine not in (None, "printed", "optimised"):
+        raise ValueError(f"refine must be 'printed', 'optimised' or None, got {refine!r}")
+    load_factor = _check.real("load_factor", load_factor, 0.0)
+    seed = _check.seed_value(seed)
+    if len(topology.names) > nodes:
+        raise ValueError(f"nodes must be at least the number of components, {len(topology.names)}, got {nodes}")
+    t = topology.widest
+    initial = matrices.initial(t, nodes)
+    components = matrices.component_ids(initial, t)
+    transposed = matrices.transpose_rows(components)
+    blocks = matrices.move_blocks(transposed)
+    intermediate = matrices.rotate_blocks(blocks)
+    labels = _labels(topology, intermediate, refine, load_factor, seed)
+    final = labels[intermediate]
+    schedule = labels[matrices.square(intermediate)]
+    placement = Placement(topology, nodes, _task_nodes(topology, final), f"pipeline, refine={refine}")
+    occupancy = pipeline_occupancy(nodes, int(topology.stages.max(initial=-1)) + 1)
+    most = parts_received(topology, placement.task_node, schedule, len(occupancy))
+    return PipelineSchedule(
+        topology=topology,
+        nodes=nodes,
+        initial=initial,
+        components=components,
+        transposed=transposed,
+        blocks=blocks,
+        intermediate=intermediate,
+        labels=labels,
+        final=final,
+        schedule=schedule,
+        period=math.lcm(t, nodes),
+        placement=placement,
+        occupancy=occupancy,
+        stalls=np.maximum(most - 1, 0),
+    )
+
+
+def _labels(topology: Topology, intermediate: np.ndarray, how: str | None, load_factor: float, seed: int) -> np.ndarray:
+    if how is None:
+        return np.arange(intermediate.shape[1], dtype=np.int64)
+    if how == "printed":
+        return refine.printed_labels(intermediate, topology.edges)
+    return refine.optimised_labels(
+        intermediate, topology.counts, topology.edges, topology.rates, load_factor=load_factor, seed=seed
+    )
+
+
+def _task_nodes(topology: Topology, final: np.ndarray) -> np.ndarray:
+    """Return the node of each task: task q of component v is where row q of M'_fin holds v."""
+    column = np.argsort(final, axis=1)
+    return np.concatenate([column[:count, v] for v, count in enumerate(topology.counts.tolist())])
+
+
+def pipeline_occupancy(steps: int, stages: int) -> np.ndarray:
+    """Return the step each stage runs in each slot (Algorithm 3), -1 while it fills: int64[steps + stages - 1, stages].
+
+    Examples
+    --------
+    >>> from streamlb.placement.pipeline import pipeline_occupancy
+    >>> pipeline_occupancy(3, 2).tolist()
+    [[0, -1], [1, 0], [2, 1], [0, 2]]
+    """
+    slot, stage = np.ogrid[: steps + max(stages - 1, 0), :stages]
+    return np.where(slot >= stage, (slot - stage) % steps, -1)
+
+
+def parts_received(topology: Topology, task_node: np.ndarray, schedule: np.ndarray, slots: int) -> np.ndarray:
+    """Return the most parts one task receives in each slot: int64[slots]; a slot stalls for one less than that."""
+    nodes = schedule.shape[1]
+    width = nodes + 1 + topology.widest
+    by_node = np.zeros((len(topology.names), width), np.int64)
+    for v, count in enumerate(topology.counts.tolist()):
+        own = task_node[topology.offsets[v] : topology.offsets[v + 1]]
+        by_node[v, : nodes + 1] = np.concatenate([[0], np.cumsum(np.bincount(own, minlength=nodes))])
+        by_node[v, nodes + 1 : nodes + 1 + count] = topology.offsets[v] + np.argsort(own, kind="stable")
+    streams = np.concatenate([topology.edges, topology.stages[:, None]], axis=1)
+    most, received = np.zeros(slots, np.int64), np.zeros(topology.tasks, np.int64)
+    steps = np.ascontiguousarray(schedule, np.int64)
+    _most_parts(steps, np.ascontiguousarray(task_node), streams, topology.offsets, by_node, received, most)
+    return most

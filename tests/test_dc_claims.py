@@ -1,0 +1,133 @@
+"""The claims of paper 001: all there, their grids plain, and every judge and figure works on what its experiment measures."""
+
+import json
+
+import pandas as pd
+import pytest
+from matplotlib.figure import Figure
+from streamlb.validation.claim import PROFILES, Verdict
+from streamlb.validation.claims import _dc, dc_balance, dc_cluster, dc_own, dc_theory, dc_traces
+from streamlb.validation.engine import to_json
+
+MODULES = (dc_theory, dc_balance, dc_traces, dc_cluster, dc_own)
+CLAIMS = [claim for module in MODULES for claim in module.CLAIMS]
+EXPERIMENTS = {claim.experiment.name: claim.experiment for claim in CLAIMS}
+IDS = [
+    *(
+        "A1",
+        "I1",
+        "I2",
+        "I3",
+        "F1",
+        "D1",
+        "P1",
+        "P2",
+        "T1",
+        "T2",
+        "F3",
+        "G1",
+        "P4.1",
+        "E10",
+        "E5",
+        "C1",
+        "C2",
+        "F4",
+        "M1",
+    ),
+    *("M2", "M3", "F5", "F5m", "F6", "TI", "F7", "F8", "F9", "F10", "F10s", "F11", "F12", "F13", "F14", "Q4"),
+]
+
+
+def test_every_claim_is_there():
+    ids = [claim.id for claim in CLAIMS]
+    assert sorted(name for name in ids if name.startswith("DC-")) == sorted(f"DC-{name}" for name in IDS)
+    assert len(set(ids)) == len(ids)
+    for claim in CLAIMS:
+        assert all((claim.where, claim.statement, claim.claimed, claim.criterion)), claim.id
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+@pytest.mark.parametrize("name", EXPERIMENTS)
+def test_grids_are_plain_and_without_repeats(profile, name):
+    rows = [json.dumps(row, sort_keys=True) for row in EXPERIMENTS[name].grid(profile)]
+    assert rows
+    assert len(set(rows)) == len(rows)
+    assert all(EXPERIMENTS[name].cost(json.loads(row)) > 0 for row in rows)
+
+
+def test_the_paper_profile_has_the_papers_sizes():
+    balance = pd.DataFrame(EXPERIMENTS["dc_balance"].grid("paper"))
+    assert set(balance["m"]) == {10_000_000}
+    assert sorted(set(balance["z"])) == _dc.SKEWS == [round(0.1 * i, 1) for i in range(1, 21)]
+    assert sorted(set(balance["n"])) == [5, 10, 20, 50, 100]
+    assert sorted(set(balance["keys"])) == [10_000, 100_000, 1_000_000]
+    cluster = pd.DataFrame(EXPERIMENTS["dc_cluster"].grid("paper"))
+    assert set(cluster["m"]) == {2_000_000}
+
+
+def small(name):
+    """A few rows of an experiment, with short streams: enough to judge and draw, not to conclude."""
+    rows = EXPERIMENTS[name].grid("quick")
+    if name in ("dc_variants", "dc_necessary", "dc_bounded", "dc_guard"):
+        first = {row["seed"] for row in rows}
+        rows = [row for row in rows if row["seed"] in sorted(first)[:2]]
+    if name == "dc_balance":
+        rows = [row for row in rows if row["seed"] == 21 and row["z"] >= 1.4]
+    if name == "dc_traces":
+        rows = [row for row in rows if row["trace"].startswith("CT") and row["seed"] == 34]
+        rows += [{**row, "trace": trace} for trace in ("WP", "TW") for row in rows[:5]]
+    for row in rows:
+        for size in ("m", "trials"):
+            if size in row:
+                row[size] = min(row[size], 20_000 if size == "m" else 50)
+    return rows
+
+
+class Short:
+    """A stand-in's stand-in: few messages."""
+
+    def __init__(self, stream, messages):
+        self.stream, self.messages, self.keys = stream, messages, stream.keys
+
+    def draw(self, *args):
+        return self.stream.draw(*args)
+
+
+@pytest.mark.parametrize("name", EXPERIMENTS)
+def test_judges_and_figures_work(name, monkeypatch):
+    from streamlb import Zipf
+
+    true_stream = dc_traces._stream
+    monkeypatch.setattr(
+        dc_traces,
+        "_stream",
+        lambda trace, full: Short(true_stream(trace, full) if trace.startswith("CT") else Zipf(1000, 1.0), 20_000),
+    )
+    experiment = EXPERIMENTS[name]
+    rows = []
+    for row in small(name):
+        rows.append({**row, **json.loads(to_json(experiment.measure(**row)))})
+    again = json.loads(to_json(experiment.measure(**small(name)[0])))
+    assert {key: rows[0][key] for key in again} == again  # a pure function of its row
+    runs = pd.DataFrame(rows)
+    for claim in CLAIMS:
+        if claim.experiment.name == name:
+            verdict = claim.judge(runs, "quick")
+            assert isinstance(verdict, Verdict)
+            assert verdict.measured
+            if claim.figure is not None:
+                figure = claim.figure(runs, "quick")
+                assert isinstance(figure, Figure)
+                assert any(axes.get_ylabel() for axes in figure.axes)
+                figure.canvas.draw()
+
+
+def test_a_wrong_measurement_is_not_reproduced():
+    """Judges look at the numbers: turn the schemes round and the verdicts turn too."""
+    rows = [{**row, **dc_balance._balance(**{**row, "m": 100_000})} for row in small("dc_balance") if row["z"] == 2.0]
+    runs = pd.DataFrame(rows)
+    turned = runs.rename(columns={"pkg": "wc", "wc": "pkg"})
+    verdicts = {
+        claim.id: claim.judge(turned, "quick").verdict for claim in dc_balance.CLAIMS if claim.id in ("DC-P1", "DC-F10")
+    }
+    assert set(verdicts.values()) == {"differs"}
