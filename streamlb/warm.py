@@ -115,6 +115,7 @@ def _scheduling() -> None:
         for message in instance.complete(1, 1.0, half.submit(1)[1]):
             half.receive(message)
     whole.estimate(0, 1)
+    instance.learner.estimate(1)
     whole.leave(whole.join())
     for policy in POLICIES:
         simulate_operator([1, 2, 3, 4], [1.0, 2.0, 3.0, 4.0], 2, policy, warmup=False)

@@ -74,7 +74,8 @@ def test_batch_is_looped_single(keys, cut, clamp):
 def run_split(keys, k, deliver, **options):
     """Drive both halves; `deliver(messages)` says which messages reach the scheduler now. Returns (scheduler, chosen)."""
     scheduler = POSGScheduler(k, **SMALL, **options)
-    instances = [POSGInstance(i, **SMALL, clock=options.get("clock", "wall"), incarnation=1) for i in range(k)]
+    shared = {name: options[name] for name in ("clock", "resend") if name in options}
+    instances = [POSGInstance(i, **SMALL, **shared, incarnation=1) for i in range(k)]
     chosen = []
     for t, key in enumerate(keys):
         i, request = scheduler.submit(key, now=float(t))
@@ -84,10 +85,15 @@ def run_split(keys, k, deliver, **options):
     return scheduler, chosen
 
 
-@given(keys=st.lists(st.integers(0, 3), max_size=150), k=st.integers(1, 4), clock=st.sampled_from(["wall", "busy"]))
-def test_split_is_the_whole(keys, k, clock):
-    scheduler, chosen = run_split(keys, k, lambda messages: messages, clock=clock)
-    posg = POSG(k, **SMALL, clock=clock)
+@given(
+    keys=st.lists(st.integers(0, 3), max_size=150),
+    k=st.integers(1, 4),
+    clock=st.sampled_from(["wall", "busy"]),
+    resend=st.sampled_from(["always", "changed"]),
+)
+def test_split_is_the_whole(keys, k, clock, resend):
+    scheduler, chosen = run_split(keys, k, lambda messages: messages, clock=clock, resend=resend)
+    posg = POSG(k, **SMALL, clock=clock, resend=resend)
     ref = []
     for t, key in enumerate(keys):
         ref.append(posg.submit(key, now=float(t)))
@@ -304,6 +310,25 @@ def test_state_of_another_kind_is_refused():
         POSG.from_state(data[:-1])
     with pytest.raises(ValueError, match="class"):
         CostSketch.from_state(data)
+
+
+def test_matrices_are_sent_again_only_when_they_changed():
+    instance = POSGInstance(0, **SMALL, incarnation=1, resend="changed")
+    costs = [3.0] * 60 + [30.0] * 60
+    sent = [t for t, cost in enumerate(costs) if instance.complete(1, cost, now=float(t))]
+    assert sum(t < 60 for t in sent) == 1
+    assert sum(t >= 60 for t in sent) >= 1
+    assert instance.suppressed > 0
+
+
+def test_economical_takes_its_options():
+    posg = POSG.economical(3, window=32, resync=64)
+    assert (posg.parameters["resend"], posg.parameters["idle"], posg.parameters["resync"]) == ("changed", "clamp", 64)
+    assert POSG.economical(3, window=32).parameters["resync"] == 256
+    for t, key in enumerate([0, 1, 2, 3] * 200):
+        posg.complete(posg.submit(key, now=float(t)), key, COSTS[key], now=float(t))
+    assert posg.phase == "RUN"
+    assert posg.messages["matrices"] == 3
 
 
 def test_reset_is_as_new():

@@ -34,9 +34,9 @@ _EMPTY = -1.0
 @njit(cache=True, nogil=True, forceinline=True)
 def find_columns(key, family, columns, at):
     """Write the column of a key in each row into `at`, int64[rows]."""
-    mixed = mix(np.uint64(key))
+    mixed, width = mix(np.uint64(key)), np.uint64(columns)
     for row in range(at.size):
-        at[row] = sketch_column(mixed, family[row, 0], family[row, 1], family[row, 2], columns)
+        at[row] = sketch_column(mixed, family[row, 0], family[row, 1], family[row, 2], width)
 
 
 @njit(cache=True, nogil=True, forceinline=True)
@@ -178,13 +178,13 @@ def start_anew(i, F, W, counts):
 @njit(cache=True, nogil=True)
 def _learn_key(key, cost, family, F, W, snapshot, counts, values, at, window, tolerance, printed):
     find_columns(key, family, F.shape[2], at)
-    return learn_execution(at, cost, 0, F, W, snapshot, counts, values, window, tolerance, printed)
+    return learn_execution(at, cost, np.int64(0), F, W, snapshot, counts, values, window, tolerance, printed)
 
 
 @njit(cache=True, nogil=True)
 def _estimate_key(key, family, F, W, at, unseen):
     find_columns(key, family, F.shape[2], at)
-    return estimate_cost(at, 0, F, W, unseen)
+    return estimate_cost(at, np.int64(0), F, W, unseen)
 
 
 class CostLearner:

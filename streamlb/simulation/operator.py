@@ -270,7 +270,7 @@ def _run_posg(
     log int64[entries, 2]: the tuple, and the scheduler's new phase or _RECEIVED + the instance whose matrices came;
     entry 0 holds their number and the last phase.
     """
-    t = 0
+    t = np.int64(0)
     while t < costs.size:
         slot = _next_slot(due, tags)
         while slot >= 0 and due[slot] <= arrivals[t]:
@@ -291,14 +291,14 @@ def _run_posg(
         i = regs[LAST]
         _note_phase(offset + t - 1, log, regs)
         if regs[CARRIES] == 1:
-            slot = _post(_REPLY, i, 2 * (offset + t), free[i] + control, due, tags)
+            slot = _post(np.int64(_REPLY), i, 2 * (offset + t), free[i] + control, due, tags)
             tags[slot, 2] = marks[ASKED, i]
             notes[slot, 0] = values[i, BUSY] if regs[BUSY_CLOCK] == 1 else free[i]
             notes[slot, 1] = clocks[CLOCK, i]
             notes[slot, 2] = clocks[ASSIGNED, i]
         if regs[EVENT] == 2 and end_of_window(i, lF, lW, snapshot, counts, values, tolerance, regs[PRINTED] == 1):
             if regs[ON_CHANGE] == 0 or worth_sending(i, lF, lW, sent, tolerance):
-                slot = _post(_MATRICES, i, 2 * (offset + t) + 1, free[i] + control, due, tags)
+                slot = _post(np.int64(_MATRICES), i, 2 * (offset + t) + 1, free[i] + control, due, tags)
                 copy_pair(i, lF, lW, slot, boxF, boxW)
             start_anew(i, lF, lW, counts)
     return costs.size
