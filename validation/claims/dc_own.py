@@ -128,7 +128,7 @@ def _at_equal_memory(runs):
 
 def _judge_distinct(runs, profile) -> Verdict:
     rows = _at_equal_memory(runs)
-    lost = [r for r in rows if r[2] > r[3] + 1 / runs["m"].iloc[0]]
+    lost = [r for r in rows if r[2] > r[3]]
     gains = [r[3] / max(r[2], 1e-9) for r in rows]
     less = runs["own"].mean() / runs["dc_1e-04"].mean()
     where = "; ".join(

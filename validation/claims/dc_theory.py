@@ -179,20 +179,28 @@ def _judge_memory_order(runs, profile) -> Verdict:
     return Verdict.when(holds, f"PKG ≤ D-C ≤ W-C in all {len(runs)} settings", "2 ≤ d ≤ n, key by key.")
 
 
+def _first_peak(values: np.ndarray) -> float:
+    """Return the value after which a curve falls for the first time, its last one if it never does."""
+    falls = np.flatnonzero(np.diff(values) < -1e-9)
+    return float(values[falls[0]] if falls.size else values[-1])
+
+
 def _judge_memory_pkg(runs, profile) -> Verdict:
     own = _small(runs)[_small(runs)["n"] >= 50]
     worst = own[["dc_over_pkg", "wc_over_pkg"]].max().max()
-    bump = own[(own["n"] == 100) & (own["z"] <= 1.5)]["wc_over_pkg"].max()
-    end = own[(own["n"] == 100) & (own["z"] == 2.0)]["wc_over_pkg"].max()
+    curve = own[own["n"] == 100].sort_values("z")["wc_over_pkg"].to_numpy()
+    bump, most = _first_peak(curve), curve.max()
     moderate = own[(own["z"] >= 0.8) & (own["z"] <= 1.4)]
     less = bool((moderate["dc_over_pkg"] < moderate["wc_over_pkg"]).all())
     top = own[own["z"] == 2.0]
     close = float((top["wc_over_pkg"] - top["dc_over_pkg"]).max())
     return Verdict.when(
         bool(worst <= 0.30 and 0.24 <= bump <= 0.26 and less and close < 0.02),
-        f"at most {worst:.1%} over PKG; the bump of W-C at n = 100 is {bump:.1%}; at z = 2 the two are {close:.1%} of PKG apart",
-        f"Expected occurrences f = p m with m = 10⁷, each key on min(f, choices) workers. Past the bump (z about 1) W-C's curve rises "
-        f"again, to {end:.1%} at z = 2, because PKG itself needs less there: many keys occur less than twice.",
+        f"at most {worst:.1%} over PKG; W-C at n = 100: bump {bump:.1%}, greatest value {most:.1%}; at z = 2 the two are {close:.1%} of "
+        "PKG apart",
+        "Expected occurrences f = p m with m = 10⁷, each key on min(f, choices) workers. The bump is what the paper calls so, the peak "
+        f"where the head is largest (z about 1). Over all skews 'up to 25%' {'holds too' if most <= 0.26 else 'does not hold'}: "
+        f"W-C's curve ends at {curve[-1]:.1%} at z = 2, because PKG itself needs less there: many keys occur less than twice.",
     )
 
 
@@ -514,7 +522,8 @@ CLAIMS = [
         "DC-F5", "DC", "a", "Figure 5",
         "D-C and W-C need at most 30% more memory than PKG, W-C at n = 100 up to 25%; D-C less than W-C at moderate skew, the same at "
         "high skew.",
-        "30%; 25%", "at most 30%; bump 25 ± 1%; D-C below W-C for z = .8 to 1.4; within 2% at z = 2", DISTRIBUTION, _judge_memory_pkg,
+        "30%; 25%", "at most 30%; bump of W-C at n = 100 25 ± 1%; D-C below W-C for z = .8 to 1.4; within 2% at z = 2",
+        DISTRIBUTION, _judge_memory_pkg,
         _figure_memory(
             ("dc_over_pkg", "wc_over_pkg"), "Memory over PKG (estimate)", "more than PKG (%)", 30, "the paper: at most 30%"
         ),
