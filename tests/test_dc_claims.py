@@ -134,6 +134,20 @@ def test_a_wrong_measurement_is_not_reproduced():
     assert set(verdicts.values()) == {"differs"}
 
 
+def test_memory_is_judged_at_every_skew():
+    def verdict(end):
+        skews = list(zip((0.4, 1.0, 1.4, 2.0), (0.0, 0.25, 0.2, end)))
+        rows = [
+            {"keys": 10_000, "n": n, "z": z, "wc_over_pkg": v, "dc_over_pkg": v if z == 2.0 else v / 2}
+            for n in (50, 100)
+            for z, v in skews
+        ]
+        return dc_theory._judge_memory_pkg(pd.DataFrame(rows), "quick").verdict
+
+    assert verdict(0.255) == "reproduced"
+    assert verdict(0.27) == "differs"
+
+
 def test_the_bump_is_the_first_peak():
     assert dc_theory._first_peak(np.array([0.0, 0.1, 0.25, 0.2, 0.26])) == 0.25
     assert dc_theory._first_peak(np.array([0.0, 0.1, 0.3])) == 0.3
