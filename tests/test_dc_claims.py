@@ -7,10 +7,10 @@ import pandas as pd
 import pytest
 from matplotlib.figure import Figure
 from streamlb.validation.claim import PROFILES, Verdict
-from streamlb.validation.claims import _dc, dc_balance, dc_cluster, dc_own, dc_theory, dc_traces
+from streamlb.validation.claims import _dc, dc_balance, dc_cluster, dc_hashing, dc_own, dc_theory, dc_traces
 from streamlb.validation.engine import to_json
 
-MODULES = (dc_theory, dc_balance, dc_traces, dc_cluster, dc_own)
+MODULES = (dc_theory, dc_hashing, dc_balance, dc_traces, dc_cluster, dc_own)
 CLAIMS = [claim for module in MODULES for claim in module.CLAIMS]
 EXPERIMENTS = {claim.experiment.name: claim.experiment for claim in CLAIMS}
 IDS = [

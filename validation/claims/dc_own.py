@@ -224,7 +224,8 @@ CLAIMS = [
     ),
     Claim(
         "OWN-DC-DISTINCT", "OWN", "b", "beside IV-A",
-        "With d distinct workers for a hot key D-C is balanced better than the printed one under any ε whose memory is at most ours.", "lower",
+        "With d distinct workers for a hot key D-C is balanced better than the printed one under any ε whose memory is at most ours.",
+        "lower",
         "lower mean imbalance in nine settings of ten, half or less over all runs", VARIANTS, _judge_distinct, _figure_distinct, _SETUP,
     ),
     Claim(
