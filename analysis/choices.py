@@ -39,7 +39,9 @@ def expected_workers(n: int, d: int, h: int = 1, *, candidates: str = "independe
     >>> expected_workers(4, 2), expected_workers(4, 2, candidates="distinct")
     (1.75, 2.0)
     """
-    _check_candidates(candidates)
+    _check_counts(n=n)
+    _check_counts(0, d=d, h=h)
+    _check_candidates(candidates, n, d)
     missed = Fraction(n - d, n) ** h if candidates == "distinct" else Fraction(n - 1, n) ** (h * d)
     size = n * (1 - missed)
     return size if exact else float(size)
@@ -62,9 +64,32 @@ def occupancy_distribution(n: int, draws: int) -> list[Fraction]:
     return chances
 
 
-def _check_candidates(candidates: str) -> None:
+def _check_candidates(candidates: str, n: int, d: int = 1) -> None:
     if candidates not in CANDIDATES:
         raise ValueError(f"candidates must be one of {CANDIDATES}, got {candidates!r}")
+    if candidates == "distinct" and d > n:
+        raise ValueError(f"d must be at most n={n} for distinct candidates, got {d}")
+
+
+def _check_counts(least: int = 1, **counts: int) -> None:
+    for name, value in counts.items():
+        if int(value) != value or value < least:
+            raise ValueError(f"{name} must be a whole number of at least {least}, got {value!r}")
+
+
+def _check_condition(n: int, theta: float, epsilon: float, candidates: str, prefixes: str = "all") -> None:
+    _check_counts(n=n)
+    _check_theta(theta)
+    if not 0 < epsilon < math.inf:
+        raise ValueError(f"epsilon must be finite and more than 0, got {epsilon!r}")
+    _check_candidates(candidates, n)
+    if prefixes not in ("all", "ends"):
+        raise ValueError(f"prefixes must be 'all' or 'ends', got {prefixes!r}")
+
+
+def _check_theta(theta: float) -> None:
+    if not 0 < theta < 1:
+        raise ValueError(f"theta must be in (0, 1), got {theta!r}")
 
 
 def _shares(p: Any) -> np.ndarray:
@@ -72,6 +97,8 @@ def _shares(p: Any) -> np.ndarray:
     shares = np.sort(np.asarray(p, np.float64))[::-1]
     if shares.ndim != 1 or not shares.size or not np.isfinite(shares).all() or shares[-1] < 0:
         raise ValueError("p must be the keys' shares: one dimension, finite, zero or more")
+    if shares.sum() > 1 + 1e-6:
+        raise ValueError(f"p must be the keys' shares, 1 in all, got a sum of {shares.sum():g}")
     return shares
 
 
@@ -84,7 +111,8 @@ def head_size(p: Any, theta: float) -> int:
     >>> head_size([0.5, 0.3, 0.1, 0.1], 0.2)
     2
     """
-    return int(np.count_nonzero(np.asarray(p, np.float64) >= theta))
+    _check_theta(theta)
+    return int(np.count_nonzero(_shares(p) >= theta))
 
 
 def choices_margin(
@@ -107,7 +135,9 @@ def choices_margin(
     candidates : {"independent", "distinct"}
         Whether a key's candidates may coincide.
     """
-    _check_candidates(candidates)
+    _check_condition(n, theta, epsilon, candidates)
+    _check_counts(d=d)
+    _check_candidates(candidates, n, d)
     shares = _shares(p)
     head = shares[shares >= theta]
     total = head.sum()
@@ -145,6 +175,7 @@ def choices_feasible(
     >>> choices_feasible([0.1] * 10, 10, 2, 0.2, 1e-4)  # no head
     True
     """
+    _check_condition(n, theta, epsilon, candidates, prefixes)
     margin = choices_margin(p, n, d, theta, epsilon, candidates=candidates)
     if prefixes == "ends" and margin.size:
         margin = margin[[0, -1]]
@@ -174,12 +205,12 @@ def min_choices(
     >>> min_choices(p, 50, 1 / 250, 1e-4), min_choices(p, 50, 1 / 250, 1e-4, candidates="distinct")
     (22, 18)
     """
+    _check_condition(n, theta, epsilon, candidates, prefixes)
     shares = _shares(p)
     if shares[0] < theta:
         return min(2, n)
     least = _least_feasible(shares, n, theta, epsilon, "independent", prefixes)
     if candidates == "independent" or least == n:
-        _check_candidates(candidates)
         return least
     reached = math.ceil(n * (1.0 - ((n - 1.0) / n) ** float(least)))
     return max(reached, _least_feasible(shares, n, theta, epsilon, candidates, prefixes))
@@ -201,6 +232,9 @@ def partial_key_imbalance_lower_bound(p1: float, n: int) -> float:
     >>> round(partial_key_imbalance_lower_bound(0.0932, 100), 4)  # the Wikipedia trace on 100 workers
     0.0366
     """
+    _check_counts(n=n)
+    if not 0 <= p1 <= 1:
+        raise ValueError(f"p1 must be a share in [0, 1], got {p1!r}")
     return max(0.0, p1 / 2 - 1 / n)
 
 
@@ -234,8 +268,10 @@ def memory_cost(
     >>> [memory_cost([0.6, 0.3, 0.1], 100, 10, scheme) for scheme in ("KG", "PKG", "SG", "W-C")]
     [3.0, 6.0, 30.0, 30.0]
     """
+    _check_counts(n=n)
     shares = _shares(p)
     theta = 0.2 / n if theta is None else theta
+    _check_theta(theta)
     occurrences = shares * m
     if scheme in ("KG", "PKG", "SG"):
         return float(np.minimum(occurrences, {"KG": 1, "PKG": 2, "SG": n}[scheme]).sum())

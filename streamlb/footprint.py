@@ -11,7 +11,7 @@ import numpy as np
 
 from streamlb import _check
 from streamlb._jit import njit
-from streamlb.keys import key_array
+from streamlb.metrics import routed
 
 
 @njit(cache=True, nogil=True)
@@ -30,6 +30,9 @@ def _mark(keys, workers, seen):
 
 class KeyFootprint:
     """Counts on how many workers each key has been, for keys 0 to keys - 1, over any number of chunks.
+
+    A bit for each key and worker: about four times as fast as `ReplicationCounter`, and it knows each key's workers. That one takes any
+    keys, strings as well, and grows with the pairs that occur: for keys without a known end, or too many for a table.
 
     Parameters
     ----------
@@ -63,15 +66,12 @@ class KeyFootprint:
         keys, workers : array_like of int
             Key and worker of each message.
         """
-        keys = key_array(keys)
-        workers = np.ascontiguousarray(workers, dtype=np.int32)
-        if workers.shape != keys.shape:
-            raise ValueError(f"workers must be one for each of the {keys.size} keys, got shape {workers.shape}")
+        keys, workers = routed(keys, workers)
         if keys.size and int(keys.max()) >= self.keys:
             raise ValueError(f"keys must be below {self.keys}, got {keys.max()}")
-        if keys.size and not (workers.min() >= 0 and workers.max() < self.workers):
+        if keys.size and workers.max() >= self.workers:
             raise ValueError(f"workers must be in [0, {self.workers - 1}], got {workers.min()} to {workers.max()}")
-        self.pairs += _mark(keys, workers.copy() if not workers.flags.writeable else workers, self._seen)
+        self.pairs += _mark(keys, workers, self._seen)
 
     @property
     def per_key(self) -> np.ndarray:

@@ -38,6 +38,9 @@ def _add_pairs(keys, workers, start, used, table_keys, table_workers):
 class ReplicationCounter:
     """Count the different (key, worker) pairs of a stream, chunk by chunk: how often the workers hold a key's state.
 
+    For keys of any kind and number. For whole numbers from 0 on, as those of `Zipf`, `KeyFootprint` is faster and says also on how many
+    workers each key has been.
+
     Examples
     --------
     >>> from streamlb import ReplicationCounter
@@ -64,7 +67,7 @@ class ReplicationCounter:
         workers : array_like of int
             Their workers, one for each key.
         """
-        keys, workers = _routed(keys, workers)
+        keys, workers = routed(keys, workers)
         place = 0
         while place < keys.size:
             place, self.pairs = _add_pairs(keys, workers, place, self.pairs, self._table_keys, self._table_workers)
@@ -85,7 +88,8 @@ def _empty_table(size: int) -> tuple[np.ndarray, np.ndarray]:
     return np.zeros(size, np.uint64), np.full(size, -1, np.int32)
 
 
-def _routed(keys: Any, workers: Any) -> tuple[np.ndarray, np.ndarray]:
+def routed(keys: Any, workers: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Return routed messages as uint64[m] keys and int32[m] workers, zero or more."""
     keys = key_array(keys)
     workers = np.asarray(workers)
     if workers.dtype.kind not in "iu" and workers.size:
@@ -202,7 +206,7 @@ def head_tail_load(keys: Any, workers: Any, hot: Any, n: int) -> tuple[np.ndarra
     (array([1, 1]), array([0, 2]))
     """
     n = _check.integer("n", n, 1)
-    keys, workers = _routed(keys, workers)
+    keys, workers = routed(keys, workers)
     if workers.size and workers.max() >= n:
         raise ValueError(f"workers must be in [0, {n - 1}], got {workers.max()}")
     among = np.isin(keys, key_array(hot))

@@ -178,3 +178,28 @@ def test_w_choices_levels_what_two_choices_leave(exponent):
 
 def test_zipf_shares_are_those_of_the_stream():
     assert zipf_shares(1000, 1.3) == pytest.approx(Zipf(1000, 1.3).pmf, abs=1e-15)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: expected_workers(0, 2), "n must be"),
+        (lambda: expected_workers(5, -1), "d must be"),
+        (lambda: expected_workers(5, 6, candidates="distinct"), "d must be at most n=5"),
+        (lambda: expected_workers(5, 2, candidates="both"), "candidates must be"),
+        (lambda: head_size([0.5, 0.5], 0), "theta must be in"),
+        (lambda: min_choices([0.5, 0.6], 5, 0.1, 1e-4), "sum of 1.1"),
+        (lambda: min_choices([0.5, -0.5], 5, 0.1, 1e-4), "zero or more"),
+        (lambda: min_choices([0.5, 0.5], 0, 0.1, 1e-4), "n must be"),
+        (lambda: min_choices([0.5, 0.5], 5, 1.0, 1e-4), "theta must be in"),
+        (lambda: min_choices([0.5, 0.5], 5, 0.1, 0), "epsilon must be"),
+        (lambda: min_choices([0.5, 0.5], 5, 0.1, 1e-4, prefixes="some"), "prefixes must be"),
+        (lambda: choices_feasible([0.5, 0.5], 5, 6, 0.1, 1e-4, candidates="distinct"), "d must be at most n=5"),
+        (lambda: memory_cost([0.5, 0.5], 100, 0, "PKG"), "n must be"),
+        (lambda: memory_cost([0.5, 0.5], 100, 5, "XX"), "scheme must be"),
+        (lambda: partial_key_imbalance_lower_bound(1.5, 4), "p1 must be"),
+    ],
+)
+def test_bad_input(call, message):
+    with pytest.raises(ValueError, match=message):
+        call()

@@ -336,6 +336,38 @@ def test_workers_that_come_and_go_match_naive(virtual, policy, events):
     assert [ref.owner[v] for v in bins] == grouping.principal(np.array(keys, np.uint64)).tolist()
 
 
+@pytest.mark.parametrize("policy", ["fcfs", "lru"])
+def test_text_keys_reach_present_workers_only(policy):
+    rng = np.random.default_rng(3)
+    grouping = ConsistentGrouping(4, 2, virtual=3, policy=policy)
+    for i in range(200):
+        here, chance = grouping.active, rng.random()
+        if chance < 0.15 and here.size < 10:
+            grouping.add_worker()
+        elif chance < 0.3 and here.size > 1:
+            grouping.remove_worker(int(rng.choice(here)))
+        else:
+            grouping.signal(int(rng.choice(here)), ("busy", "idle")[i % 2], strength=0.5)
+            grouping.next_slot()
+        workers = grouping.route_many([f"user-{i}-{j}" for j in range(10)])
+        assert np.isin(workers, grouping.active).all()
+        assert (grouping.shares[:, grouping.active] >= 1).all()
+        assert grouping.shares.sum() == 2 * 12
+    assert grouping.loads.sum() == 2000
+
+
+def test_fcfs_serves_those_who_waited_in_order():
+    grouping = ConsistentGrouping(3, virtual=4, policy="fcfs")
+    assert grouping.signal(1, "busy") == grouping.signal(0, "busy") == 0  # nobody is idle: they wait
+    assert grouping.signal(2, "idle") == 1
+    assert grouping.shares[0].tolist() == [4, 3, 5]
+    grouping.next_slot()
+    assert grouping.signal(2, "idle") == 1
+    assert grouping.shares[0].tolist() == [3, 3, 6]
+    grouping.next_slot()
+    assert grouping.signal(2, "idle") == 0  # both were served
+
+
 def test_inner_is_read_in_either_case():
     assert ConsistentGrouping(3, inner="PoRC").state() == ConsistentGrouping(3, inner="porc").state()
 
@@ -364,6 +396,9 @@ def test_footprint_and_movement():
     for bad in ([50], [0]), ([0], [130]), ([0], [-1]), ([0, 1], [0]):
         with pytest.raises(ValueError, match="must be"):
             footprint.add(*bad)
+    with pytest.raises(TypeError, match="whole numbers"):
+        footprint.add([0], [0.7])
+    assert footprint.pairs == len(pairs)
     with pytest.raises(ValueError, match="as many"):
         movement([1, 2], [1])
 
@@ -380,6 +415,7 @@ def test_bad_epsilon(make, epsilon):
     [
         ({"virtual": 0}, ValueError),
         ({"virtual": 1.5}, TypeError),
+        ({"virtual": 2**40}, ValueError),
         ({"inner": "rr"}, ValueError),
         ({"policy": "random"}, ValueError),
         ({"slot": 0}, ValueError),
@@ -427,6 +463,8 @@ def test_bad_calls_change_nothing():
         assert grouping.state() == before
     with pytest.raises(TypeError):
         grouping.route(1.5)
+    with pytest.raises(ValueError, match="one entry for each of 3 workers, got 1"):
+        grouping.observe([0.5])
     assert grouping.state() == before
     grouping.remove_worker(0)
     before = grouping.state()

@@ -2,14 +2,15 @@
 
 import json
 
+import numpy as np
 import pandas as pd
 import pytest
 from matplotlib.figure import Figure
 from streamlb.validation.claim import PROFILES, Verdict
-from streamlb.validation.claims import _dc, dc_balance, dc_cluster, dc_own, dc_theory, dc_traces
+from streamlb.validation.claims import _dc, dc_balance, dc_cluster, dc_hashing, dc_own, dc_theory, dc_traces
 from streamlb.validation.engine import to_json
 
-MODULES = (dc_theory, dc_balance, dc_traces, dc_cluster, dc_own)
+MODULES = (dc_theory, dc_hashing, dc_balance, dc_traces, dc_cluster, dc_own)
 CLAIMS = [claim for module in MODULES for claim in module.CLAIMS]
 EXPERIMENTS = {claim.experiment.name: claim.experiment for claim in CLAIMS}
 IDS = [
@@ -131,3 +132,34 @@ def test_a_wrong_measurement_is_not_reproduced():
         claim.id: claim.judge(turned, "quick").verdict for claim in dc_balance.CLAIMS if claim.id in ("DC-P1", "DC-F10")
     }
     assert set(verdicts.values()) == {"differs"}
+
+
+def test_memory_is_judged_at_every_skew():
+    def verdict(end):
+        skews = list(zip((0.4, 1.0, 1.4, 2.0), (0.0, 0.25, 0.2, end)))
+        rows = [
+            {"keys": 10_000, "n": n, "z": z, "wc_over_pkg": v, "dc_over_pkg": v if z == 2.0 else v / 2}
+            for n in (50, 100)
+            for z, v in skews
+        ]
+        return dc_theory._judge_memory_pkg(pd.DataFrame(rows), "quick").verdict
+
+    assert verdict(0.255) == "reproduced"
+    assert verdict(0.27) == "differs"
+
+
+def test_the_bump_is_the_first_peak():
+    assert dc_theory._first_peak(np.array([0.0, 0.1, 0.25, 0.2, 0.26])) == 0.25
+    assert dc_theory._first_peak(np.array([0.0, 0.1, 0.3])) == 0.3
+
+
+def test_wikipedia_is_judged_at_every_number_of_workers():
+    def verdict(pkg):
+        rows = [
+            {"trace": "WP", "n": n, "pkg": v, "dc": 1e-4, "wc": 1e-5, "own": 1e-5}
+            for n, v in zip(dc_traces.WORKERS, pkg)
+        ]
+        return dc_traces._judge_wikipedia(pd.DataFrame(rows), "quick").verdict
+
+    assert verdict([1e-6, 2e-6, 1e-3, 1e-2, 4e-2]) == "reproduced"
+    assert verdict([2e-6, 1e-6, 1e-3, 1e-2, 4e-2]) == "differs"

@@ -198,6 +198,8 @@ def test_bad_parameters(name, arguments, message):
         ({"theta": 0}, "theta must be in \\(0, 1\\)"),
         ({"theta": 1.0}, "theta must be in \\(0, 1\\)"),
         ({"theta": float("nan")}, "theta must be"),
+        ({"theta": 1e-12}, "theta must be at least 2\\*\\*-27"),
+        ({"theta": 5e-324}, "theta must be at least 2\\*\\*-27"),
         ({"capacity": 24}, "capacity must be at least 25 .*theta=0.04, got 24"),
         ({"theta": 0.01, "capacity": 99}, "capacity must be at least 100"),
         ({"guard": 1}, "guard must be True or False"),
@@ -293,3 +295,19 @@ def test_head_gathers_the_sources():
     # With 1000 keys and 1000 counters every count is exact.
     assert shares == pytest.approx([np.mean(keys == key) for key in hot], abs=1e-15)
     assert (np.diff(shares) <= 0).all()
+
+
+@pytest.mark.parametrize("name", HEAD)
+def test_history_of_d(name):
+    grouping = getattr(streamlb, name)(20, 2)
+    grouping.route_many(Zipf(1000, 1.4).draw(20_000, seed=4))
+    for source in range(2):
+        sent, d = grouping.d_history(source)
+        assert (np.diff(sent) >= 0).all()
+        if name == "DChoices":
+            assert d[-1] == grouping.d_by_source[source]
+        else:
+            assert d.size == 0  # all workers from the start
+            assert grouping.d == 20
+    with pytest.raises(ValueError, match="source must be in"):
+        grouping.d_history(2)

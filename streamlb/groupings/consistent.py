@@ -16,7 +16,7 @@ import numpy as np
 
 from streamlb import _check, _state
 from streamlb._jit import njit
-from streamlb.groupings.base import Grouping, source_of, weight_of
+from streamlb.groupings.base import MAX_WORKERS, Grouping, source_of, weight_of
 from streamlb.groupings.bounded_hash import BoundedLoadHashing
 from streamlb.groupings.key import KeyGrouping
 from streamlb.groupings.pairing import (
@@ -188,7 +188,11 @@ class ConsistentGrouping(Grouping):
         if not isinstance(proportional, (bool, np.bool_)):
             raise TypeError(f"proportional must be True or False, got {proportional!r}")
         self.proportional = bool(proportional)
-        self._bins = _check.integer("workers", workers, 1) * self.virtual
+        self._bins = _check.integer("workers", workers, 1, MAX_WORKERS) * self.virtual
+        if self._bins > MAX_WORKERS:
+            raise ValueError(
+                f"virtual must leave fewer than 2**31 virtual workers, got {virtual} for {workers} workers"
+            )
         super().__init__(workers, sources, seed=seed)
 
     def _fresh(self):
@@ -291,7 +295,12 @@ class ConsistentGrouping(Grouping):
         int
             Virtual workers moved, over all sources.
         """
-        moves = self._hear(*self._words(_check.real_array("utilisation", utilisation, self.workers)))
+        utilisation = _check.real_array("utilisation", utilisation)
+        if utilisation.size != self.workers:
+            raise ValueError(
+                f"utilisation must have one entry for each of {self.workers} workers, got {utilisation.size}"
+            )
+        moves = self._hear(*self._words(utilisation))
         self.next_slot()
         return moves
 

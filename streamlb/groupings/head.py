@@ -31,6 +31,7 @@ REGISTERS = 15
 
 _GUARD = 50.0  # with the guard a key is not called hot before it was seen this often
 _SEEN = 0.5  # without it, once it was seen at all
+_MOST_COUNTERS = 2**28
 
 
 @njit(nogil=True, inline="always")
@@ -173,6 +174,22 @@ class HeadGrouping(Grouping):
         """How many workers a hot key may have at each source: int64[sources]."""
         return np.minimum(self._registers(self._state[1])[:, CHOICES], self.workers)
 
+    def d_history(self, source: int = 0) -> tuple[np.ndarray, np.ndarray]:
+        """Return when a source's d changed, by the weight it had sent, and what it became: never, unless d is solved for.
+
+        Parameters
+        ----------
+        source : int, default 0
+            The source asked.
+
+        Returns
+        -------
+        sent : int64[c]
+        d : int64[c]
+        """
+        _check.integer("source", source, 0, self.sources - 1)
+        return np.empty(0, np.int64), np.empty(0, np.int64)
+
     def head(self, source: int | None = None) -> tuple[np.ndarray, np.ndarray]:
         """Return the hot keys and their estimated shares, largest first.
 
@@ -210,11 +227,14 @@ class HeadGrouping(Grouping):
 
 
 def _theta(theta: Any) -> float:
-    return _check.real("theta", theta, 0, 1, low_open=True, high_open=True)
+    theta = _check.real("theta", theta, 0, 1, low_open=True, high_open=True)
+    if theta < 2 / _MOST_COUNTERS:
+        raise ValueError(f"theta must be at least 2**-27, for a sketch of 2/theta counters to fit, got {theta!r}")
+    return theta
 
 
 def _capacity(capacity: Any, least: int, theta: float) -> int:
-    capacity = _check.integer("capacity", capacity, 1, 2**28)
+    capacity = _check.integer("capacity", capacity, 1, _MOST_COUNTERS)
     if capacity < least:
         raise ValueError(f"capacity must be at least {least} (1/theta) for theta={theta:g}, got {capacity}")
     return capacity

@@ -180,7 +180,7 @@ class PowerOfRandomChoices(Grouping):
         self.epsilon = _check.real("epsilon", epsilon, 0, low_open=True)
         workers = _check.integer("workers", workers, 1)
         if max_probes is None:
-            max_probes = max(64, 8 * workers)
+            max_probes = min(max(64, 8 * workers), 2**31 - 1)
         self.max_probes = _check.integer("max_probes", max_probes, _PLAIN, 2**31 - 1)
         super().__init__(workers, sources, seed=seed)
 

@@ -250,6 +250,8 @@ class _Run:
             self.draw = lambda start, stop: stream.draw(stop - start, seed, start)
         else:
             keys = key_array(stream)
+            if not keys.size:
+                raise ValueError("stream must have at least one message, got none")
             self.messages = _check.integer("messages", keys.size if messages is None else messages, 1, keys.size)
             self.draw = lambda start, stop: keys[start:stop]
 
