@@ -146,7 +146,7 @@ def _judge_drops(runs, profile):
         + (" at every level" if (drop["Full Knowledge"] < drop["LAS"]).all() else " at some levels only")
         + f"; with the factor it drops {drop['Full Knowledge + factor'].loc[at]:.4f}, LAS without it "
         f"{drop['LAS, no factor'].loc[at]:.4f}, with reports {drop['LAS + reports'].loc[at]:.4f}. Base Line draws its "
-        "drops, with a standard deviation of at most .0028 a run: hence .01 for the equality. "
+        "drops, with a standard deviation of at most .0028 a run; the .01 for the equality is 3.6 times that. "
         + (f"Not fewer, by the means: {'; '.join(broken)}. " if broken else "")
         + f"Beyond two standard errors: {'; '.join(beyond) or 'none'}.",
     )
