@@ -99,8 +99,12 @@ LOADS = (-0.1, 0.3, 0.9)
         ("LAS-F4e", "underprovisioning", LOADS, {"LAS_drop": (2, 2, 0.9), "Full_Knowledge_drop": (2, 2, 2)}, DIFFERS),
         ("LAS-F5b", "exponent", (0.0, 1.0, 2.0), {"LAS_wait": (3.0, 2.0, 1.0)}, REPRODUCED),
         ("LAS-F5b", "exponent", (0.0, 1.0, 2.0), {"LAS_wait": (3.0, 1.0, 2.0)}, DIFFERS),
+        ("LAS-F4e", "underprovisioning", LOADS, {"LAS_drop": (2, 2, 2), "Full_Knowledge_drop": (2, 2, 1)}, DIFFERS),
+        ("LAS-F5b", "exponent", (0.0, 1.0, 2.0), {"LAS_wait": (3.0, 3.01, 1.0)}, DIFFERS),
         ("LAS-F5d", "exponent", (0.0, 1.0, 2.0), {"LAS_drop": (3.0, 2.0, 1.0)}, REPRODUCED),
         ("LAS-F5d", "exponent", (0.0, 1.0, 2.0), {"LAS_drop": (1.0, 2.0, 3.0)}, DIFFERS),
+        ("OWN-LAS-REPORTS", "underprovisioning", LOADS, {"LAS_wait": (2, 2, 2), "LAS_drop": (2, 2, 2)}, REPRODUCED),
+        ("OWN-LAS-REPORTS", "underprovisioning", LOADS, {"LAS_wait": (2, 2, 0.9), "LAS_drop": (2, 2, 2)}, DIFFERS),
     ],
 )
 def test_steady_claims_follow_the_numbers(claim, by, values, numbers, verdict):

@@ -71,6 +71,9 @@ def steps_of(t, n):
         ),
         ({"a": 1, "b": 1}, [("a", "b"), ("a", "b")], ValueError, "distinct"),
         ({"a": 1, "b": 1}, ["ab"], ValueError, "pairs"),
+        ({"a": 1, "b": 1}, [5], ValueError, "pairs"),
+        ({"a": 1, "b": 1}, None, TypeError, "pairs"),
+        ({"a": 1, "b": 1}, [(["a"], "b")], ValueError, "unknown component"),
         ({3: 1}, [], TypeError, "names"),
         ([("a", 1)], [], TypeError, "mapping"),
     ],
@@ -115,6 +118,14 @@ def test_networkx_agrees_on_depth_and_survives_the_round_trip(topology):
 def test_undirected_graphs_are_refused():
     with pytest.raises(TypeError, match="directed"):
         Topology.from_networkx(nx.Graph([("a", "b")]))
+    with pytest.raises(TypeError, match="directed"):
+        Topology.from_networkx("graph")
+
+
+@pytest.mark.parametrize("schedule", [pipeline_schedule, even_schedule, resource_aware_schedule])
+def test_only_a_topology_is_scheduled(schedule):
+    with pytest.raises(TypeError, match="topology must be a Topology, got dict"):
+        schedule({"a": 1}, 3)
 
 
 @pytest.mark.parametrize(
@@ -127,6 +138,9 @@ def test_undirected_graphs_are_refused():
         ("spouts: [{id: a, parallelism: 0}]", "at least 1"),
         ("bolts: [{id: b}]", "reachable from a spout, got 'b'"),
         ("", "YAML mapping"),
+        ("a: [", "text must be YAML"),
+        ("spouts: 5", "spouts must be a list, got 5"),
+        ("spouts: [{id: a}]\nstreams: {from: a, to: b}", "streams must be a list"),
     ],
 )
 def test_bad_yaml_is_named(text, message):
@@ -435,6 +449,8 @@ def test_resource_aware_limits():
         resource_aware_schedule(line, 1, cpu={"s": 1.0})
     with pytest.raises(ValueError, match="each of the 2 nodes"):
         resource_aware_schedule(line, 2, racks=[0])
+    with pytest.raises(ValueError, match="one integer for each"):
+        resource_aware_schedule(line, 2, racks=[0.5, 1])
 
 
 # --- weighted steps

@@ -91,3 +91,7 @@ def test_bad_input_is_refused():
         with pytest.raises(ValueError, match=words):
             simulate_shed_operator(*arguments)
     assert shedder.offered == 0
+    with pytest.raises(TypeError, match="scheduler must have instances, submit and complete, got 'x'"):
+        simulate_shed_operator([1], [1.0], shedder, "x")
+    with pytest.raises(TypeError, match="shedder must have offer and complete, got 3"):
+        simulate_shed_operator([1], [1.0], 3, 2)

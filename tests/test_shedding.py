@@ -206,6 +206,30 @@ def test_an_own_goal_that_fails_drops_nothing_and_changes_nothing():
     assert shedder.state() == before
 
 
+@pytest.mark.parametrize("answer", [float("nan"), None, 1, "no"])
+def test_an_own_goal_must_say_true_or_false(answer):
+    shedder = LoadAwareShedder(8.0, 2, goal=lambda wait: answer)
+    shedder.train([1] * 4, [1.0] * 4)
+    before = shedder.state()
+    with pytest.raises(TypeError, match="goal must return True or False"):
+        shedder.offer(1, 0.0)
+    assert shedder.state() == before
+
+
+@given(traces(), st.lists(st.floats(0.0, 1.0), min_size=1, max_size=20))
+def test_a_completion_clock_that_goes_backwards_never_drops_more(trace, shares):
+    """The same tuples told with the true times and with earlier ones, both kept in full: the estimate is never higher."""
+    true, early = (LoadAwareShedder(1e12, 2, 0.5, reports=2, safety=0.0) for _ in range(2))
+    now, free = 0.0, 0.0
+    for number, (key, gap, _) in enumerate(trace):
+        now += gap
+        free = max(free, now) + 3.0
+        for shedder, told in ((true, free), (early, free * shares[number % len(shares)])):
+            assert not shedder.offer(key, now)
+            shedder.complete(key, 3.0, told)
+        assert early.expected_wait(now) <= true.expected_wait(now)
+
+
 def test_nothing_is_dropped_before_the_operator_is_known():
     shedder = LoadAwareShedder(1e-9)
     assert not any(shedder.offer(key, 0.0) for key in range(3000))
@@ -379,6 +403,13 @@ def test_bad_keys_and_costs_are_refused():
         FullKnowledge(6.4).offer(1, 0.0)
     with pytest.raises(ValueError, match="cost must be"):
         FullKnowledge(6.4).offer(1, 0.0, cost=-1.0)
+    with pytest.raises(TypeError, match="cost must be a real number"):
+        FullKnowledge(6.4).offer(1, 0.0, cost="1")
+    for key, error in ((-1, ValueError), (2, ValueError), ("a", TypeError)):
+        with pytest.raises(error, match="key must be"):
+            FullKnowledge(6.4, [1.0, 2.0]).offer(key, 0.0)
+    with pytest.raises(ValueError, match="key must have a cost, got 'b'"):
+        FullKnowledge(6.4, {"a": 1.0}).offer("b", 0.0)
     with pytest.raises(ValueError, match="share must be in"):
         RandomShedder(1.0)
     with pytest.raises(ValueError, match="mean_cost"):

@@ -202,8 +202,9 @@ def test_bad_calls_change_nothing():
         with pytest.raises(ValueError, match="must be"):
             operator.complete("a", elapsed, now)
     assert operator.completed == done
-    with pytest.raises(ValueError, match="incarnation must be at least 1"):
-        RemoteOperator(incarnation=0)
+    for incarnation in (0, 2**63):
+        with pytest.raises(ValueError, match=f"incarnation must be in .* got {incarnation}"):
+            RemoteOperator(incarnation=incarnation)
     assert "RemoteOperator incarnation 1" in repr(operator)
     assert "RemoteShedder threshold" in repr(shedder)
 
@@ -243,3 +244,51 @@ def test_two_processes():
         here.send(None)
         process.join(30)
     assert process.exitcode == 0
+
+
+def test_a_restarted_operator_owes_nothing_of_its_old_queue():
+    """The backlog of the old life is no one's wait, and the clock is asked for again though no request was due."""
+    shedder, operator = trained()
+    shedder.offer("a", 10.0)
+    for message in operator.complete("a", 1.0, 500.0, shedder.request):
+        shedder.receive(message)
+    assert (shedder.phase, shedder.waiting, shedder.expected_wait(10.0)) == ("RUN", 0, 490.0)
+    assert shedder.receive(RemoteOperator(window=2, incarnation=2).hello())
+    assert (shedder.phase, shedder.expected_wait(10.0)) == ("SEND", 0.0)
+    shedder.offer("a", 10.0)
+    assert decode(shedder.request).epoch == 2
+
+
+NUMBERS = st.sampled_from([0.0, -1.0, 5.0, 1e300, -1e300, float("nan"), float("inf")])
+COUNTS = st.sampled_from([0, 1, -1, 2, 4, 8, 10**6, 2**63 - 1, -(2**63)])
+WILD = st.one_of(
+    st.binary(max_size=60),
+    st.builds(lambda epoch, clock: encode(Reply(0, 1, epoch, clock, 0.0, 0.0)), COUNTS, NUMBERS),
+    st.builds(lambda done, clock: encode(Report(0, 1, done, clock, 0.0)), COUNTS, NUMBERS),
+)
+
+
+@given(TRACES, st.lists(WILD, max_size=30), st.sampled_from([0, 1, 4]), st.booleans(), st.data())
+def test_wild_messages_never_break_the_shedder(trace, wild, reports, clamp, data):
+    """Bytes of any kind, whole messages with absurd numbers, cut and altered ones: counted, and the state stays finite."""
+    shape = {"epsilon": 0.2, "delta": 0.25, "seed": 3, "reports": reports}
+    link = Link(RemoteShedder(8.0, 4, timeout=3, clamp=clamp, **shape), RemoteOperator(4, 0.5, **shape))
+    now, received = 0.0, 0
+    for i, (key, gap) in enumerate(trace):
+        now += gap
+        link.offer(key, now)
+        if i < len(wild):
+            link.shedder.receive(wild[i])
+            received += 1
+    cut = encode(Report(0, 1, 4, 9.0, 9.0))
+    at = data.draw(st.integers(0, len(cut) - 1))
+    before, bad = link.shedder._s.copy(), link.shedder.bad
+    altered = bytearray(cut)
+    altered[at] ^= 1 << data.draw(st.integers(0, 7))
+    assert not link.shedder.receive(cut[:at])
+    assert not link.shedder.receive(bytes(altered))
+    assert link.shedder.bad == bad + 2
+    assert (link.shedder._s == before).all()
+    told = link.shedder.used + link.shedder.stale + link.shedder.bad
+    assert told >= received + 2
+    assert abs(link.shedder._s[core.CLOCK]) < float("inf")

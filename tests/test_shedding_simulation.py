@@ -251,6 +251,11 @@ def test_bad_input_is_refused(arguments, options, error, words):
         simulate_shedding(*arguments, **options)
 
 
+def test_a_policy_must_shed():
+    with pytest.raises(TypeError, match="policy must be a name or an object with offer and complete, got 3"):
+        simulate_shedding([1], [1.0], policy=3)
+
+
 def test_options_do_not_go_with_an_object():
     with pytest.raises(TypeError, match="options must not be given with a shedder object"):
         simulate_shedding([1], [1.0], LoadAwareShedder(6.4), goal="bound")

@@ -12,7 +12,7 @@ import numpy as np
 
 from streamlb import _check
 from streamlb.placement.placement import Placement
-from streamlb.placement.topology import Topology
+from streamlb.placement.topology import Topology, checked_topology
 
 
 def even_schedule(
@@ -42,6 +42,7 @@ def even_schedule(
     >>> even_schedule(Topology({"s": 2, "b": 3}, [("s", "b")]), nodes=4, workers=2).task_node.tolist()
     [0, 1, 0, 1, 0]
     """
+    checked_topology(topology)
     nodes = _check.integer("nodes", nodes, 1)
     slots = _check.integer("slots", slots, 1)
     workers = nodes * slots if workers is None else min(_check.integer("workers", workers, 1), nodes * slots)

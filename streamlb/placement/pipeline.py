@@ -19,7 +19,7 @@ from streamlb import _check
 from streamlb._jit import njit
 from streamlb.placement import matrices, refine
 from streamlb.placement.placement import Placement
-from streamlb.placement.topology import Topology
+from streamlb.placement.topology import Topology, checked_topology
 
 
 @njit(cache=True, nogil=True)
@@ -160,8 +160,10 @@ def pipeline_schedule(
     -------
     PipelineSchedule
 
-    Notes ----- The allocation takes O(tN) time, the time of writing its matrices. A task's node is the column in
-    which its row of M'_fin holds its component: task q of a component stands in row q.
+    Notes
+    -----
+    The allocation takes O(tN) time, the time of writing its matrices. A task's node is the column in which its row of
+    M'_fin holds its component: task q of a component stands in row q.
 
     References
     ----------
@@ -181,6 +183,7 @@ def pipeline_schedule(
     N2  -
     N3  -
     """
+    checked_topology(topology)
     nodes = _check.integer("nodes", nodes, 1)
     if refine not in (None, "printed", "optimised"):
         raise ValueError(f"refine must be 'printed', 'optimised' or None, got {refine!r}")

@@ -20,7 +20,7 @@ import numpy as np
 
 from streamlb import _check
 from streamlb.placement.placement import Placement
-from streamlb.placement.topology import Topology
+from streamlb.placement.topology import Topology, checked_topology
 
 
 def resource_aware_schedule(
@@ -67,14 +67,15 @@ def resource_aware_schedule(
     >>> resource_aware_schedule(t, nodes=3, memory=256.0).task_node.tolist()
     [0, 0, 0, 0, 1, 1]
     """
+    checked_topology(topology)
     nodes = _check.integer("nodes", nodes, 1)
     free = np.empty((2, nodes))
     free[0] = _check.real("node_cpu", node_cpu, 0.0, low_open=True)
     free[1] = _check.real("node_memory", node_memory, 0.0, low_open=True)
     needs = [_declared("cpu", cpu, topology), _declared("memory", memory, topology)]
-    rack = np.zeros(nodes, np.int64) if racks is None else np.asarray(racks, np.int64)
-    if rack.shape != (nodes,):
-        raise ValueError(f"racks must have one number for each of the {nodes} nodes, got shape {rack.shape}")
+    rack = np.zeros(nodes, np.int64) if racks is None else np.asarray(racks)
+    if rack.shape != (nodes,) or rack.dtype.kind not in "iu":
+        raise ValueError(f"racks must have one integer for each of the {nodes} nodes, got {racks!r}")
     soft = _check.choice("cpu_limit", cpu_limit, ("hard", "soft")) == "soft"
 
     task_node = np.full(topology.tasks, -1, np.int64)

@@ -82,8 +82,8 @@ class Topology:
         >>> Topology.from_networkx(graph).counts.tolist()
         [1, 4]
         """
-        if not graph.is_directed():
-            raise TypeError(f"graph must be directed, got {type(graph).__name__}")
+        if not (hasattr(graph, "is_directed") and graph.is_directed()):
+            raise TypeError(f"graph must be a directed graph of networkx, got {type(graph).__name__}")
         return cls(
             {str(node): data.get(tasks, 1) for node, data in graph.nodes(data=True)}, map(_both_str, graph.edges())
         )
@@ -104,10 +104,18 @@ class Topology:
         """
         import yaml
 
-        data = yaml.safe_load(text)
+        if not isinstance(text, str):
+            raise TypeError(f"text must be a string of YAML, got {type(text).__name__}")
+        try:
+            data = yaml.safe_load(text)
+        except yaml.YAMLError as error:
+            raise ValueError(f"text must be YAML: {error}") from error
         if not isinstance(data, dict):
             raise ValueError(f"text must be a YAML mapping with spouts, bolts and streams, got {type(data).__name__}")
-        spouts, bolts = data.get("spouts") or [], data.get("bolts") or []
+        spouts, bolts, flows = (data.get(part) or [] for part in ("spouts", "bolts", "streams"))
+        for name, part in (("spouts", spouts), ("bolts", bolts), ("streams", flows)):
+            if not isinstance(part, list):
+                raise ValueError(f"{name} must be a list, got {part!r}")
         components: dict[str, int] = {}
         for part in [*spouts, *bolts]:
             if not isinstance(part, dict) or "id" not in part:
@@ -116,7 +124,7 @@ class Topology:
                 raise ValueError(f"component ids must be distinct, got {part['id']!r} twice")
             components[str(part["id"])] = part.get("parallelism", 1)
         streams = []
-        for stream in data.get("streams") or []:
+        for stream in flows:
             if not isinstance(stream, dict) or not {"from", "to"} <= stream.keys():
                 raise ValueError(f"each stream must be a mapping with from and to, got {stream!r}")
             streams.append((str(stream["from"]), str(stream["to"])))
@@ -168,11 +176,13 @@ class Topology:
 
     def _checked_edges(self, edges: Iterable[tuple[str, str]]) -> np.ndarray:
         found: dict[tuple[int, int], None] = {}
+        if not isinstance(edges, Iterable):
+            raise TypeError(f"edges must be pairs (sender, receiver), got {edges!r}")
         for edge in edges:
-            if isinstance(edge, str) or len(edge) != 2:
+            if not isinstance(edge, (tuple, list)) or len(edge) != 2:
                 raise ValueError(f"edges must be pairs (sender, receiver), got {edge!r}")
             for name in edge:
-                if name not in self._index:
+                if not isinstance(name, str) or name not in self._index:
                     raise ValueError(
                         f"edges must join components of the topology, got unknown component {name!r} in {tuple(edge)!r}"
                     )
@@ -262,6 +272,13 @@ def _checked_counts(components: Mapping[str, int]) -> dict[str, int]:
         if not isinstance(name, str) or not name:
             raise TypeError(f"component names must be non-empty strings, got {name!r}")
     return {name: _check.integer(f"tasks of component {name!r}", count, 1) for name, count in components.items()}
+
+
+def checked_topology(topology: Any) -> Topology:
+    """Return the topology, or say that it is none."""
+    if not isinstance(topology, Topology):
+        raise TypeError(f"topology must be a Topology, got {type(topology).__name__}")
+    return topology
 
 
 def _both_str(edge: tuple[Any, Any]) -> tuple[str, str]:

@@ -145,8 +145,18 @@ class FullKnowledge(_ByClock):
         if cost is None:
             if self._costs is None:
                 raise TypeError("cost must be given: this shedder was made without costs")
-            cost = self._costs(key) if callable(self._costs) else self._costs[key]
-        return self._offer(now, _time("cost", float(cost)))
+            cost = self._cost_of(key)
+        return self._offer(now, _time("cost", cost))
+
+    def _cost_of(self, key: Any) -> Any:
+        if callable(self._costs):
+            return self._costs(key)
+        if isinstance(self._costs, np.ndarray):
+            return float(self._costs[_check.integer("key", key, 0, self._costs.size - 1)])
+        try:
+            return self._costs[key]
+        except KeyError:
+            raise ValueError(f"key must have a cost, got {key!r}") from None
 
     def complete(self, key: Any, elapsed: Any, now: Any = None) -> None:
         """Tell that the operator executed a kept tuple; there is nothing to learn from it."""

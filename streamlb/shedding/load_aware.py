@@ -94,7 +94,10 @@ class Shedder:
             return -1
         if now < self._s[core.LAST]:
             return -1  # refused below, and the goal must not count it
-        return 1 if self._goal(float(core.expected_wait(now, self._s))) else 0
+        answer = self._goal(float(core.expected_wait(now, self._s)))
+        if not isinstance(answer, (bool, np.bool_)):  # NaN would count as true and drop the tuple
+            raise TypeError(f"goal must return True or False, got {answer!r}")
+        return int(answer)
 
     def _refuse(self, now: float) -> ValueError:
         last = float(self._s[core.LAST])
@@ -130,7 +133,8 @@ class LoadAwareShedder(Shedder):
         Every estimate is raised by this share; `epsilon` as printed when None, 0 for none.
     goal : {"average", "windowed", "bound", "percentile"} or callable
         What the threshold is for: the average wait of all kept tuples, of the last `span` ones, each single wait, or
-        the `share` quantile of the waits. A callable gets the estimated wait of each tuple and says True to drop it.
+        the `share` quantile of the waits. A callable gets the estimated wait of each tuple and returns True to drop it,
+        False to keep it.
     span : int
         Kept tuples in the windowed average.
     share : float
@@ -327,7 +331,8 @@ class LoadAwareShedder(Shedder):
         elapsed : float
             How long it took, finite and not negative.
         now : float, optional
-            The time. Without it the operator is taken to work on one tuple after the other, as soon as they come.
+            The time. Without it the operator is taken to work on one tuple after the other, as soon as they come. It
+            is taken as it is: one before the last completion's sets the estimate of the queue too low, never too high.
         """
         number = key_int(key)
         elapsed = _time("elapsed", elapsed)

@@ -195,15 +195,19 @@ class RemoteShedder(Shedder):
         return bool(core.settle_report(float(message.completed), float(clock), s, self.marks))
 
     def _restarted(self, incarnation: int) -> None:
-        """Follow an operator that started again: its queue is taken to be lost, what was known of costs stays."""
+        """Follow an operator that started again: its queue is taken to be lost, what was known of costs stays.
+
+        The clock is set back to the last tuple's time, and asked for again: what the old life held is no one's wait.
+        """
         first = self.incarnation == 0
         self.incarnation, self.sequence = incarnation, 0
         if first:
             return
         s = self._s
         s[core.BASE], s[core.REPORTED], s[core.KNOWN] = s[core.KEPT], 0.0, 0.0
-        if s[core.WAITING]:
-            s[core.WAITING] = 0.0
+        s[core.CLOCK] = min(s[core.CLOCK], s[core.LAST] - s[core.ORIGIN])
+        s[core.WAITING] = s[core.AGAIN] = 0.0
+        if s[core.PHASE] != core.NOP:
             s[core.PHASE] = core.SEND
 
     def __repr__(self) -> str:
@@ -243,7 +247,7 @@ class RemoteOperator:
         self.learner = CostLearner(window, tolerance, epsilon, delta, seed, stability, rounding)
         self.reports = _check.integer("reports", reports, 0)
         self._busy_clock = _check.choice("clock", clock, ("wall", "busy")) == "busy"
-        self.incarnation = _check.integer("incarnation", incarnation, 1)
+        self.incarnation = _check.integer("incarnation", incarnation, 1, 2**63 - 1)
         self.completed = 0
 
     def hello(self) -> bytes:
@@ -260,7 +264,7 @@ class RemoteOperator:
         elapsed : float
             How long it took, finite and not negative.
         now : float
-            The time, of the clock that the shedder uses.
+            The time, of the clock that the shedder uses; taken as it is, as by `LoadAwareShedder.complete`.
         request : bytes, optional
             What came along with the tuple. Bytes that cannot be read are left unanswered: the shedder asks again.
         """

@@ -72,6 +72,9 @@ def simulate_shed_operator(
     costs = _check.real_array("costs", costs, keys.size)
     if isinstance(scheduler, (int, np.integer)):
         scheduler = _RoundRobin(_check.integer("scheduler", scheduler, 1))
+    for name, given, calls in (("shedder", shedder, ("offer",)), ("scheduler", scheduler, ("instances", "submit"))):
+        if not all(hasattr(given, call) for call in (*calls, "complete")):
+            raise TypeError(f"{name} must have {', '.join(calls)} and complete, got {given!r}")
     k = _check.integer("scheduler.instances", scheduler.instances, 1)
     underprovisioning = _check.real("underprovisioning", underprovisioning, high=1.0, high_open=True)
     arrivals = check_arrivals(arrivals, costs, underprovisioning, k)

@@ -295,6 +295,8 @@ def simulate_shedding(
         shedder = policy
         if options or safety is not None or mean_cost is not None:
             raise TypeError("options must not be given with a shedder object: they are parameters of a named policy")
+        if not (hasattr(policy, "offer") and hasattr(policy, "complete")):
+            raise TypeError(f"policy must be a name or an object with offer and complete, got {policy!r}")
     if warmup is not None:
         if not isinstance(shedder, LoadAwareShedder):
             raise ValueError(

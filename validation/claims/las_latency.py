@@ -131,16 +131,30 @@ def _judge_drops(runs, profile):
     own = _loaded(runs)
     drop = {name: _by_level(own, name, "drop") for name in SHEDDERS}
     equal = bool((abs(drop["Base Line"] - drop["Straw-Man"]) <= 0.01).all())
-    fewer = all(_not_above(own, low, high) for low in ("Straw-Man", "Base Line") for high in ("Full Knowledge", "LAS"))
+    order = [(low, high) for low in ("Straw-Man", "Base Line") for high in ("Full Knowledge", "LAS")]
+    broken = [
+        f"{low} and {high} at {_levels(drop[low] >= drop[high])}"
+        for low, high in order
+        if (drop[low] >= drop[high]).any()
+    ]
+    beyond = [f"{low} and {high}" for low, high in order if not _not_above(own, low, high)]
     at = 0.3
     return Verdict.when(
-        equal and fewer,
+        equal and not broken,
         "dropped at 30%: " + ", ".join(f"{name} {drop[name].loc[at]:.4f}" for name in PAPERS_FOUR),
         "Full Knowledge drops fewer than LAS"
         + (" at every level" if (drop["Full Knowledge"] < drop["LAS"]).all() else " at some levels only")
         + f"; with the factor it drops {drop['Full Knowledge + factor'].loc[at]:.4f}, LAS without it "
-        f"{drop['LAS, no factor'].loc[at]:.4f}, with reports {drop['LAS + reports'].loc[at]:.4f}.",
+        f"{drop['LAS, no factor'].loc[at]:.4f}, with reports {drop['LAS + reports'].loc[at]:.4f}. Base Line draws its "
+        "drops, with a standard deviation of at most .0028 a run; the .01 for the equality is 3.6 times that. "
+        + (f"Not fewer, by the means: {'; '.join(broken)}. " if broken else "")
+        + f"Beyond two standard errors: {'; '.join(beyond) or 'none'}.",
     )
+
+
+def _levels(where) -> str:
+    """Return the loads at which something is true, in words."""
+    return ", ".join(f"{level:.0%}" for level in where.index[where])
 
 
 def _not_above(runs, low: str, high: str) -> bool:
@@ -210,16 +224,17 @@ def _judge_bad_everywhere(runs, profile):
 
 def _judge_improves(runs, profile):
     wait, error = means(runs, "exponent", "LAS", "wait"), errors(runs, "exponent", "LAS", "wait")
-    rises = [
-        (low, high)
-        for low, high in zip(wait.index, wait.index[1:])
-        if wait[high] - wait[low] > 2 * (error[low] ** 2 + error[high] ** 2) ** 0.5
+    rises = [(low, high) for low, high in zip(wait.index, wait.index[1:]) if wait[high] > wait[low]]
+    clear = [
+        (low, high) for low, high in rises if wait[high] - wait[low] > 2 * (error[low] ** 2 + error[high] ** 2) ** 0.5
     ]
+    said = ", ".join(f"{low:g} to {high:g}" for low, high in rises) or "nowhere"
     bare = means(runs, "exponent", "LAS, no factor", "wait")
     return Verdict.when(
         not rises and wait.iloc[-1] < wait.iloc[0],
         ", ".join(f"{exponent:g}: {value:.2f}" for exponent, value in wait.items()) + " ms",
-        "Monotone but for differences within two standard errors. Without the factor: "
+        f"The mean rises: {said}; by more than two standard errors in {len(clear)} of {wait.size - 1} steps. "
+        f"From uniform to Zipf 3 it falls by {wait.iloc[0] - wait.iloc[-1]:.2f} ms. Without the factor: "
         + ", ".join(f"{exponent:g}: {value:.1f}" for exponent, value in bare.items())
         + " ms.",
     )
@@ -311,14 +326,18 @@ def _judge_factor(runs, profile):
 def _judge_reports(runs, profile):
     wait, drop = _by_level(runs, "LAS"), _by_level(runs, "LAS", "drop")
     better_wait, better_drop = _by_level(runs, "LAS + reports"), _by_level(runs, "LAS + reports", "drop")
+    gain = (runs["LAS: wait"] - runs["LAS + reports: wait"]).groupby(runs["underprovisioning"])
+    gains = ", ".join(f"{less:.2f} ({error:.2f})" for less, error in zip(gain.mean(), gain.sem().fillna(0.0)))
+    milder = int(((better_wait <= THRESHOLD) & (better_drop < drop)).sum())
     return Verdict.when(
-        bool(((better_wait <= THRESHOLD) & (better_drop < drop)).all()),
+        bool(((better_wait < wait) & (better_drop < drop)).all()),
         f"waits {listed(better_wait, '{:.2f}')} against {listed(wait, '{:.2f}')} ms; "
         f"drops less by {listed(drop - better_drop, '{:.4f}')}",
         "A report of 45 bytes every 16 executions, in addition to the paper's messages. Fresh associations and "
         "orders. As printed LAS "
-        f"is above tau at {int((wait > THRESHOLD).sum())} of {wait.size} loads; where it waits less than with "
-        f"reports, it drops more for it.",
+        f"is above tau at {int((wait > THRESHOLD).sum())} of {wait.size} loads. By load reports save {gains} ms "
+        f"(standard error of the paired difference). The milder reading, a mean wait of at most tau with "
+        f"fewer drops, holds at {milder} of {wait.size} loads.",
     )
 
 
@@ -369,7 +388,8 @@ CLAIMS = [
     _claim(
         "LAS-F4e", "figure 4", "Base Line and Straw-Man drop alike, LAS slightly more, Full Knowledge in between.",
         "BL = SM < FK < LAS",
-        "BL and SM within .01, neither above FK or LAS by two standard errors at any level above 0", LEVEL, _judge_drops, _figure_drops,
+        "mean drops of BL and SM within .01 of each other, both below those of FK and of LAS, at every level above 0",
+        LEVEL, _judge_drops, _figure_drops,
     ),
     _claim(
         "LAS-F5a", "figure 5a", "Straw-Man and Base Line are bad for every distribution.", "invariably bad",
@@ -377,15 +397,15 @@ CLAIMS = [
     ),
     _claim(
         "LAS-F5b", "figure 5a", "LAS improves the more skewed the distribution is.", "improves",
-        "mean wait monotone in the exponent, within two standard errors", SKEW, _judge_improves, _figure_skew,
+        "mean wait never rises from one exponent to the next", SKEW, _judge_improves, _figure_skew,
     ),
     _claim(
         "LAS-F5c", "figure 5a", "The spread between best and worst run of Straw-Man and Base Line grows with skew.", "grows",
-        "report only", SKEW, _judge_spread, _figure_skew,
+        "report only; read as larger at Zipf 3 than uniform, and rising on the whole", SKEW, _judge_spread, _figure_skew,
     ),
     _claim(
-        "LAS-F5d", "figure 5b", "The shedding ratio of LAS falls, on average, as the skew grows.", "falls", "report only", SKEW,
-        _judge_ratio, _figure_ratio,
+        "LAS-F5d", "figure 5b", "The shedding ratio of LAS falls, on average, as the skew grows.", "falls",
+        "report only; read as lower at Zipf 3 than uniform, and falling on the whole", SKEW, _judge_ratio, _figure_ratio,
     ),
     Claim(
         "OWN-LAS-FACTOR", "OWN", "b", "control to figure 4",
@@ -395,10 +415,8 @@ CLAIMS = [
     ),
     Claim(
         "OWN-LAS-REPORTS", "OWN", "b", "extension of section 3",
-        "When the operator reports its clock every 16 executions, LAS keeps the average at most tau and drops "
-        "fewer tuples "
-        "than as printed.",
-        "not in the paper", "mean wait at most tau, and fewer drops than as printed, at every load",
+        "When the operator reports its clock every 16 executions, LAS waits less and drops fewer tuples than as printed.",
+        "not in the paper", "lower mean wait and fewer drops than as printed, at every load",
         OWN, _judge_reports, _figure_own, SETUP,
     ),
 ]  # fmt: skip

@@ -266,7 +266,7 @@ CLAIMS = [
         "never worse, and exactly optimal in nine of ten small topologies", REFINE, _judge_search, kind="a",
     ),
     _claim(
-        2, "optimised refinement with a load term balances the nodes better", "lower deviation",
+        2, "optimised refinement with a load term balances the nodes at least as well", "no more deviation",
         "deviation not more than .01 above the printed one in nine of ten cells", OWN, _judge_deviation, _figure_balance,
     ),
     _claim(
@@ -280,12 +280,13 @@ CLAIMS = [
         _judge_faster("decoupled", "printed", "Placement and square need not be one matrix; another placement meets other stalls."),
     ),
     _claim(
-        5, "steps weighted by the traffic (Birkhoff-von Neumann) carry more than all steps alike", "more throughput at saturation",
+        5, "steps weighted by the traffic (Birkhoff-von Neumann) carry at least what all steps alike do",
+        "no less throughput at saturation",
         "not less (1%) in nine of ten saturated cells", OWN, _judge_weighted,
     ),
     _claim(
-        6, "optimised placement with work-conserving gating and a sender's window of 8 parts beats the printed schedule",
-        "throughput, latency, memory and balance", "no measure worse (1%) in nine of ten cells", OWN, _judge_all,
+        6, "optimised placement with work-conserving gating and a sender's window of 8 parts is no worse than the printed schedule",
+        "throughput, latency, memory and balance", "no measure worse (by 1%; balance by .01) in nine of ten cells", OWN, _judge_all,
     ),
     _claim(
         7, "a gated bolt handles at most one part of each upstream task in N steps", "upstream/(N + stalls) of the time",
