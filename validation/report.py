@@ -136,8 +136,7 @@ def alt_text(figure: Figure, claim: str) -> str:
     parts = [figure.get_suptitle()] if figure.get_suptitle() else []
     for axes in figure.axes:
         words = [axes.get_title(), axes.get_title("left")]
-        if axes.get_xlabel() or axes.get_ylabel():
-            words.append(f"{axes.get_ylabel() or 'value'} against {axes.get_xlabel() or 'case'}")
+        words.append(" against ".join(filter(None, (axes.get_ylabel(), axes.get_xlabel()))))
         legend = axes.get_legend()
         if legend is not None:
             words.append("showing " + ", ".join(text.get_text() for text in legend.get_texts()))

@@ -148,7 +148,8 @@ def validate(
     missing = results.missing(runs)
     say = say or _silent
     say(
-        f"{len(chosen)} claims, {len(experiments)} experiments, {len(runs)} runs, {len(runs) - len(missing)} of them reused"
+        f"{_count(len(chosen), 'claim')}, {_count(len(experiments), 'experiment')}, {_count(len(runs), 'run')}, "
+        f"{len(runs) - len(missing)} of them reused"
     )
     if missing:
         _measure(missing, results, master, module, say)
@@ -163,6 +164,10 @@ def validate(
     say("drawing figures and writing the report")
     write_report(done)
     return done
+
+
+def _count(number: int, name: str) -> str:
+    return f"{number:,} {name}{'' if number == 1 else 's'}"
 
 
 def _check_master(master: str) -> None:

@@ -91,21 +91,16 @@ def _figure_balance(runs, profile):
     own = runs[runs["keys"] == 10_000]
     figure, all_axes = panels(
         [f"n = {n}" for n in workers],
-        f"Imbalance by skew, 10,000 keys, m = {own['m'].iloc[0]:,}",
+        f"Imbalance by skew, 10,000 keys, m = {own['m'].iloc[0]:,}: each seed, and their mean",
         "skew z",
         "imbalance I(m)",
     )
     for axes, n in zip(all_axes, workers):
-        curve = own[own["n"] == n].sort_values("z")
+        runs_of_n = own[own["n"] == n]
         for scheme in SCHEMES:
-            axes.plot(
-                curve["z"],
-                positive(curve[scheme]),
-                marker="o",
-                ms=2,
-                color=SCHEME_COLOURS[scheme],
-                label=LETTERS[scheme],
-            )
+            colour, curve = SCHEME_COLOURS[scheme], runs_of_n.groupby("z")[scheme].mean()
+            axes.plot(curve.index, positive(curve), color=colour, label=LETTERS[scheme])
+            axes.plot(runs_of_n["z"], positive(runs_of_n[scheme]), "o", ms=2, color=colour)
         mark(axes, BOUND, "s ε")
     all_axes[0].legend(fontsize=7)
     return figure
@@ -219,9 +214,9 @@ def _figure_threshold(runs, profile):
     figure, all_axes = panels([f"n = {n}" for n in workers], "Imbalance by threshold", "skew z", "imbalance I(m)")
     for axes, n in zip(all_axes, workers):
         for theta, colour in zip(THETAS, COLOURS):
-            curve = runs[(runs["n"] == n) & (runs["theta"] == theta)].sort_values("z")
-            axes.plot(curve["z"], positive(curve["wc"]), color=colour, label=f"W-C, θ = {theta}")
-            axes.plot(curve["z"], positive(curve["rr"]), color=colour, ls=":", label=f"RR, θ = {theta}")
+            curve = runs[(runs["n"] == n) & (runs["theta"] == theta)].groupby("z")[["wc", "rr"]].mean()
+            axes.plot(curve.index, positive(curve["wc"]), color=colour, label=f"W-C, θ = {theta}")
+            axes.plot(curve.index, positive(curve["rr"]), color=colour, ls=":", label=f"RR, θ = {theta}")
         mark(axes, 1e-5, "ideal: 1e-5")
     all_axes[-1].legend(fontsize=6, ncol=2)
     return figure
