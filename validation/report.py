@@ -195,7 +195,7 @@ def _machine_facts(done: Validation) -> list[tuple[str, str]]:
     return [
         ("streamlb", _version.__version__),
         ("Profile", done.profile),
-        ("Wall time", _duration(done.seconds)),
+        ("Wall time", f"{_duration(done.seconds)} for measuring and judging, without drawing the figures"),
         ("Runs", f"{done.runs}" + (f", {done.reused} of them from an earlier run" if done.reused else "")),
         ("Seeds", "every run draws its own stream from the seed in its row; each claim lists its seeds"),
         ("Spark master", done.master),

@@ -10,7 +10,7 @@ import time
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from .claim import PROFILES, Claim
@@ -149,7 +149,7 @@ def validate(
     say = say or _silent
     say(
         f"{_count(len(chosen), 'claim')}, {_count(len(experiments), 'experiment')}, {_count(len(runs), 'run')}, "
-        f"{len(runs) - len(missing)} of them reused"
+        f"{len(runs) - len(missing):,} of them reused"
     )
     if missing:
         _measure(missing, results, master, module, say)
@@ -163,7 +163,7 @@ def validate(
     done = Validation(judged, folder, profile, master, len(runs), len(runs) - len(missing), seconds)
     say("drawing figures and writing the report")
     write_report(done)
-    return done
+    return replace(done, seconds=time.perf_counter() - begun)  # figures take their time too
 
 
 def _count(number: int, name: str) -> str:

@@ -218,7 +218,7 @@ def _figure_threshold(runs, profile):
             axes.plot(curve.index, positive(curve["wc"]), color=colour, label=f"W-C, θ = {theta}")
             axes.plot(curve.index, positive(curve["rr"]), color=colour, ls=":", label=f"RR, θ = {theta}")
         mark(axes, 1e-5, "ideal: 1e-5")
-    all_axes[-1].legend(fontsize=6, ncol=2)
+    all_axes[-2].legend(fontsize=6, ncol=2, loc="lower left")
     return figure
 
 
