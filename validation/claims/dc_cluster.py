@@ -15,7 +15,7 @@ SKEWS = (1.4, 1.7, 2.0)
 SOURCES, WORKERS, SERVICE, NETWORK, IN_FLIGHT = 48, 80, 1.0, 0.5, 100
 _SETUP = (
     "Storm on nine machines in the paper; here a closed loop of 48 sources with at most 100 messages in flight each, 80 workers, 1 ms "
-    "service, .5 ms network. `capped`: the sources together send at most 2.3 times what the hottest key's worker can do."
+    "service, .5 ms network. Capped: the sources together send at most 2.3 times what the hottest key's worker can do."
 )
 
 
