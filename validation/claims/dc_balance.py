@@ -28,7 +28,7 @@ from ._dc import (
 
 SCHEMES = ("pkg", "dc", "wc", "rr", "own")
 BOUND = SOURCES * EPSILON
-_SETUP = "Five sources fed round robin; D-C, W-C and RR as printed but for the guard of the head test, “D-C distinct” with distinct workers."
+_SETUP = "Five sources fed round robin; D-C, W-C and RR as printed but for the guard of the head test, D-C distinct with distinct workers."
 
 
 def _size(profile: str) -> int:
