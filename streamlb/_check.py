@@ -69,7 +69,7 @@ def seed_value(seed: Any) -> int:
 
 def real_array(name: str, values: Any, length: int | None = None, low: float | None = 0.0) -> np.ndarray:
     """Return `values` as float64[m], finite and at least `low`; the error names the first bad position."""
-    array = np.asarray(values)
+    array = _array(name, values)
     if array.dtype.kind not in "fiu":
         raise TypeError(f"{name} must be real numbers, got an array of {array.dtype}")
     array = np.ascontiguousarray(array, dtype=np.float64)
@@ -77,13 +77,15 @@ def real_array(name: str, values: Any, length: int | None = None, low: float | N
         raise ValueError(f"{name} must have one dimension, got shape {array.shape}")
     if length is not None and array.size != length:
         raise ValueError(f"{name} must have as many entries as the keys, {length}, got {array.size}")
-    # A sum is one pass with no temporary: it is finite and the minimum is not below `low` for every good input.
-    if array.size and not (np.isfinite(array.sum()) and (low is None or array.min() >= low)):
+    # A sum is one pass with no temporary; where it is finite and the minimum not below `low`, every entry is good.
+    with np.errstate(over="ignore", invalid="ignore"):
+        suspect = array.size and not (np.isfinite(array.sum()) and (low is None or array.min() >= low))
+    if suspect:
         bad = ~np.isfinite(array) if low is None else ~(np.isfinite(array) & (array >= low))
         if bad.any():
             at = int(np.argmax(bad))
             rule = "finite" if low is None else f"finite and at least {low:g}"
-            raise ValueError(f"{name} must be {rule}, got {array[at]!r} at position {at}")
+            raise ValueError(f"{name} must be {rule}, got {array[at]} at position {at}")
     if not array.flags.writeable:
         array = array.copy()  # a read-only array is another type to Numba
     return array
@@ -91,21 +93,28 @@ def real_array(name: str, values: Any, length: int | None = None, low: float | N
 
 def weight_array(name: str, values: Any, length: int) -> np.ndarray:
     """Return `values` as int64[length] of whole numbers, zero or more; the error names the first bad position."""
-    array = np.asarray(values)
+    array = _array(name, values)
     if array.dtype.kind == "f":
         bad = ~(np.isfinite(array) & (array == np.floor(array)))
         if bad.any():
             at = int(np.argmax(bad))
-            raise ValueError(f"{name} must be whole numbers, got {array.flat[at]!r} at position {at}")
+            raise ValueError(f"{name} must be whole numbers, got {array.flat[at]} at position {at}")
     elif array.dtype.kind not in "iu":
         raise TypeError(f"{name} must be whole numbers, got an array of {array.dtype}")
     if array.ndim != 1 or array.size != length:
         raise ValueError(f"{name} must be one number for each of the {length} keys, got shape {array.shape}")
     if array.size and (array.min() < 0 or array.max() >= 2**62):
         at = int(np.argmax((array < 0) | (array >= 2**62)))
-        raise ValueError(f"{name} must be in [0, 2**62), got {array[at]!r} at position {at}")
+        raise ValueError(f"{name} must be in [0, 2**62), got {array[at]} at position {at}")
     array = np.ascontiguousarray(array, dtype=np.int64)
     return array if array.flags.writeable else array.copy()
+
+
+def _array(name: str, values: Any) -> np.ndarray:
+    try:
+        return np.asarray(values)
+    except ValueError as error:  # lists of unequal lengths
+        raise ValueError(f"{name} must have one dimension, got lists of unequal lengths") from error
 
 
 def _range(minimum: int | None, maximum: int | None) -> str:

@@ -105,7 +105,8 @@ def _validate(arguments: argparse.Namespace) -> int:
     except (RunError, JudgeError) as error:
         return _fail(f"{error}\nWhat was measured until then is kept: `--resume` goes on from here.", 1)
     print(_verdict_summary(done.judged))
-    print(f"\n{len(done.judged)} claims in {done.seconds:.0f} s. Report: {done.report.resolve()}")
+    claims = f"{len(done.judged)} claim{'' if len(done.judged) == 1 else 's'}"
+    print(f"\n{claims} in {done.seconds:.0f} s. Report: {done.report.resolve()}")
     return 0
 
 

@@ -52,7 +52,10 @@ def key_int(key: Any) -> int:
     """
     kind = type(key)
     if kind is str:
-        return _hash_bytes(key.encode())
+        try:
+            return _hash_bytes(key.encode())
+        except UnicodeEncodeError as error:
+            raise ValueError(f"key must be valid unicode, got {key!r}") from error
     if kind is int:
         if -0x8000000000000000 <= key <= 0x7FFFFFFFFFFFFFFF:
             return key
@@ -62,7 +65,7 @@ def key_int(key: Any) -> int:
     if isinstance(key, np.integer) or (isinstance(key, int) and not isinstance(key, bool)):
         return _signed(int(key))
     if isinstance(key, str):
-        return _hash_bytes(str(key).encode())
+        return key_int(str(key))
     if isinstance(key, bytes):
         return _hash_bytes(bytes(key))
     raise TypeError(f"key must be an int, str or bytes, got {key!r} of type {kind.__name__}")
@@ -197,6 +200,8 @@ def _hash_buffer(data: Any, offsets: np.ndarray) -> np.ndarray:
 
 
 def _from_pandas(series: Any) -> np.ndarray:
+    if not hasattr(series, "dtype"):
+        raise TypeError(f"keys must be one column, a Series or an Index, got a {type(series).__name__}")
     if isinstance(series.dtype, np.dtype):
         return _from_numpy(series.to_numpy())
     missing = series.isna()

@@ -292,6 +292,14 @@ class Phase:
     rate: float = 1.0
 
 
+def _phase(value: Any) -> Phase:
+    if isinstance(value, Phase):
+        return value
+    if not isinstance(value, (tuple, list)) or len(value) not in (2, 3):
+        raise TypeError(f"phases must be Phase or (stream, messages, rate) tuples, got {value!r}")
+    return Phase(*value)
+
+
 class Phased(Stream):
     """Phases one after the other, each with its own distribution and rate; the last goes on for ever.
 
@@ -309,7 +317,7 @@ class Phased(Stream):
     """
 
     def __init__(self, phases: Sequence[Any]):
-        self.phases = [phase if isinstance(phase, Phase) else Phase(*phase) for phase in phases]
+        self.phases = [_phase(phase) for phase in phases]
         if not self.phases:
             raise ValueError("phases must hold at least one phase, got none")
         for phase in self.phases:

@@ -165,7 +165,7 @@ def warmup(progress: bool = True) -> float:
     Parameters
     ----------
     progress : bool
-        Write a line to stderr for what is being compiled.
+        Show on stderr what is being compiled, in one line that changes (a file gets its end only).
 
     Returns
     -------
@@ -173,12 +173,14 @@ def warmup(progress: bool = True) -> float:
         The seconds it took: a few tenths from a warm cache.
     """
     start = time.perf_counter()
+    live = progress and sys.stderr.isatty()  # a log file gets the last line only
     for number, (name, step) in enumerate(STEPS, 1):
-        if progress:
+        if live:
             sys.stderr.write(f"\rstreamlb: preparing kernels {number}/{len(STEPS)}: {name:<20}")
             sys.stderr.flush()
         step()
     seconds = time.perf_counter() - start
     if progress:
-        sys.stderr.write(f"\rstreamlb: kernels ready in {seconds:.1f} s{'':<30}\n")
+        line = f"streamlb: kernels ready in {seconds:.1f} s"
+        sys.stderr.write(f"\r{line:<60}\n" if live else f"{line}\n")
     return seconds

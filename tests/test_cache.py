@@ -1,5 +1,6 @@
 """The kernel cache: no stale result after an edit, none wrong after a race, one signature a kernel, a light import."""
 
+import io
 import json
 import os
 import pathlib
@@ -11,7 +12,7 @@ import textwrap
 import pytest
 
 import streamlb
-from streamlb import _jit
+from streamlb import _jit, warm
 
 ROOT = pathlib.Path(streamlb.__file__).parent.parent
 
@@ -179,3 +180,20 @@ def test_every_public_name_loads():
     assert set(streamlb.__all__) <= set(dir(streamlb))
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
         _ = streamlb.nothing
+
+
+@pytest.mark.parametrize("terminal", [True, False])
+def test_warmup_shows_its_steps_on_a_terminal_and_one_line_in_a_log(monkeypatch, terminal):
+    class Stream(io.StringIO):
+        def isatty(self):
+            return terminal
+
+    stream, done = Stream(), []
+    monkeypatch.setattr(warm, "STEPS", [("one", lambda: done.append(1)), ("two", lambda: done.append(2))])
+    monkeypatch.setattr(sys, "stderr", stream)
+    assert warm.warmup() >= 0
+    assert done == [1, 2]
+    text = stream.getvalue()
+    assert ("preparing kernels 2/2: two" in text) == ("\r" in text) == terminal
+    assert text.count("\n") == 1
+    assert "kernels ready in" in text

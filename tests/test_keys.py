@@ -139,6 +139,11 @@ def test_what_is_no_sequence_of_keys():
         key_array(np.zeros((2, 2), np.int64))
     with pytest.raises(ValueError, match="position 1"):
         key_array(["a", "\ud800"])
+    with pytest.raises(TypeError, match="one column, a Series or an Index, got a DataFrame"):
+        key_array(pd.DataFrame({"a": [1]}))
+    for text in ("\ud800", np.str_("\ud800")):
+        with pytest.raises(ValueError, match="key must be valid unicode"):
+            key_int(text)
     for key in (1.5, None, True, np.bool_(True), float("nan"), [1]):
         with pytest.raises(TypeError, match="key must be"):
             key_int(key)

@@ -210,6 +210,8 @@ def test_thirty_one_million_keys_stream_in_bounded_memory():
         (lambda: Drifting(3, [1]), TypeError, "base must be a Stream"),
         (lambda: Drifting(Uniform(3), [5, 5]), ValueError, "points must ascend"),
         (lambda: Phased([]), ValueError, "phases must hold at least one"),
+        (lambda: Phased([(Uniform(2),)]), TypeError, r"phases must be Phase or \(stream, messages, rate\) tuples"),
+        (lambda: Phased([7]), TypeError, "phases must be Phase or"),
         (lambda: Phased([(Uniform(3), 10, 0.0)]), ValueError, "rate must be"),
         (lambda: execution_times(5, high=0.5), ValueError, "high must be"),
         (lambda: execution_times(5, spacing="cubic"), ValueError, "spacing must be one of 'linear', 'geometric'"),

@@ -136,8 +136,7 @@ def alt_text(figure: Figure, claim: str) -> str:
     parts = [figure.get_suptitle()] if figure.get_suptitle() else []
     for axes in figure.axes:
         words = [axes.get_title(), axes.get_title("left")]
-        if axes.get_xlabel() or axes.get_ylabel():
-            words.append(f"{axes.get_ylabel() or 'value'} against {axes.get_xlabel() or 'case'}")
+        words.append(" against ".join(filter(None, (axes.get_ylabel(), axes.get_xlabel()))))
         legend = axes.get_legend()
         if legend is not None:
             words.append("showing " + ", ".join(text.get_text() for text in legend.get_texts()))
@@ -196,7 +195,7 @@ def _machine_facts(done: Validation) -> list[tuple[str, str]]:
     return [
         ("streamlb", _version.__version__),
         ("Profile", done.profile),
-        ("Wall time", _duration(done.seconds)),
+        ("Wall time", f"{_duration(done.seconds)} for measuring and judging, without drawing the figures"),
         ("Runs", f"{done.runs}" + (f", {done.reused} of them from an earlier run" if done.reused else "")),
         ("Seeds", "every run draws its own stream from the seed in its row; each claim lists its seeds"),
         ("Spark master", done.master),

@@ -15,6 +15,8 @@ from streamlb._jit import njit
 from streamlb.hashing import mix, sketch_column, sketch_family
 from streamlb.keys import key_batch
 
+_LEAST = 1e-9  # epsilon: 2.7 thousand million columns, 22 GB a row
+
 
 @njit(cache=True, nogil=True)
 def _update_many(keys, weights, family, counts):
@@ -45,8 +47,10 @@ def sketch_shape(epsilon: float, delta: float, rounding: str) -> tuple[int, int]
     epsilon = _check.real("epsilon", epsilon, 0, 1, low_open=True, high_open=True)
     delta = _check.real("delta", delta, 0, 1, low_open=True, high_open=True)
     _check.choice("rounding", rounding, ("ceil", "floor"))
+    if epsilon < _LEAST:
+        raise ValueError(f"epsilon must be at least {_LEAST:g} for a table that fits into memory, got {epsilon!r}")
     columns = math.ceil(math.e / epsilon) if rounding == "ceil" else math.floor(math.e / epsilon)
-    return max(1, math.ceil(math.log2(1 / delta))), columns
+    return max(1, math.ceil(-math.log2(delta))), columns
 
 
 class CountMin:

@@ -283,6 +283,10 @@ class SpaceSaving:
         sketch = cls(**parameters)
         for name in ("slots", "counts", "table", "registers"):
             _state.fill(getattr(sketch, f"_{name}"), arrays, name)
+        table, used = sketch._table, sketch.used
+        entries = np.sort(table[table != -1])
+        if not (0 <= used <= sketch.capacity and np.array_equal(entries, np.arange(used))):
+            raise ValueError("state must be bytes from state(): its index does not name each counter in use once")
         return sketch
 
     def _bounds(self, batch: np.ndarray) -> np.ndarray:

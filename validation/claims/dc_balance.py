@@ -28,7 +28,7 @@ from ._dc import (
 
 SCHEMES = ("pkg", "dc", "wc", "rr", "own")
 BOUND = SOURCES * EPSILON
-_SETUP = "Five sources fed round robin; D-C, W-C and RR as printed but for the guard of the head test, `own` with distinct workers."
+_SETUP = "Five sources fed round robin; D-C, W-C and RR as printed but for the guard of the head test, D-C distinct with distinct workers."
 
 
 def _size(profile: str) -> int:
@@ -225,11 +225,11 @@ def _figure_threshold(runs, profile):
     figure, all_axes = panels([f"n = {n}" for n in workers], "Imbalance by threshold", "skew z", "imbalance I(m)")
     for axes, n in zip(all_axes, workers):
         for theta, colour in zip(THETAS, COLOURS):
-            curve = runs[(runs["n"] == n) & (runs["theta"] == theta)].sort_values("z")
-            axes.plot(curve["z"], positive(curve["wc"]), color=colour, label=f"W-C, θ = {theta}")
-            axes.plot(curve["z"], positive(curve["rr"]), color=colour, ls=":", label=f"RR, θ = {theta}")
+            curve = runs[(runs["n"] == n) & (runs["theta"] == theta)].groupby("z")[["wc", "rr"]].mean()
+            axes.plot(curve.index, positive(curve["wc"]), color=colour, label=f"W-C, θ = {theta}")
+            axes.plot(curve.index, positive(curve["rr"]), color=colour, ls=":", label=f"RR, θ = {theta}")
         mark(axes, 1e-5, "ideal: 1e-5")
-    all_axes[-1].legend(fontsize=6, ncol=2)
+    all_axes[-2].legend(fontsize=6, ncol=2, loc="lower left")
     return figure
 
 

@@ -15,7 +15,7 @@ SKEWS = (1.4, 1.7, 2.0)
 SOURCES, WORKERS, SERVICE, NETWORK, IN_FLIGHT = 48, 80, 1.0, 0.5, 100
 _SETUP = (
     "Storm on nine machines in the paper; here a closed loop of 48 sources with at most 100 messages in flight each, 80 workers, 1 ms "
-    "service, .5 ms network. `capped`: the sources together send at most 2.3 times what the hottest key's worker can do."
+    "service, .5 ms network. Capped: the sources together send at most 2.3 times what the hottest key's worker can do."
 )
 
 
@@ -86,9 +86,10 @@ def _figure_throughput(runs, profile):
             axes.bar(i - 0.2, free.loc[z, scheme], 0.4, color=SCHEME_COLOURS[scheme])
             axes.bar(i + 0.2, capped.loc[z, scheme], 0.4, color=SCHEME_COLOURS[scheme], alpha=0.4)
         axes.axhline(2.3 * free.loc[z, "kg"], color=PAPER, ls="--", label="the paper: 2.3 × KG")
-        axes.set_xticks(range(len(SCHEMES)), [LETTERS[s].replace(" ", "\n", 1) for s in SCHEMES], fontsize=7)
-    all_axes[0].legend(fontsize=7)
-    all_axes[0].set_xlabel("pale: sources capped")
+        axes.set_xticks(range(len(SCHEMES)), [LETTERS[s].replace(" ", "\n") for s in SCHEMES], fontsize=7)
+        axes.set_xlabel("grouping (pale: sources capped)")
+    all_axes[0].set_ylim(top=200)  # room for the legend
+    all_axes[0].legend(fontsize=7, loc="upper left")
     return figure
 
 
@@ -110,7 +111,7 @@ def _judge_latency(runs, profile) -> Verdict:
 
 
 def _figure_latency(runs, profile):
-    figure, all_axes = panels([f"z = {z:g}" for z in SKEWS], "Latency, sources not capped", "", "latency (ms)")
+    figure, all_axes = panels([f"z = {z:g}" for z in SKEWS], "Latency, sources not capped", "grouping", "latency (ms)")
     marks = {
         "worker_max": "greatest worker's mean",
         "worker_p50": "p50",
@@ -129,7 +130,7 @@ def _figure_latency(runs, profile):
                 mew=2 if shape == "_" else 1,
                 label=name,
             )
-        axes.set_xticks(range(len(SCHEMES)), [LETTERS[s].replace(" ", "\n", 1) for s in SCHEMES], fontsize=7)
+        axes.set_xticks(range(len(SCHEMES)), [LETTERS[s].replace(" ", "\n") for s in SCHEMES], fontsize=7)
         axes.axhline(0.5 * tables["worker_max"].loc[z, "kg"], color=PAPER, ls="--", label="the paper: PKG half of KG")
     all_axes[0].legend(fontsize=6)
     return figure
