@@ -8,6 +8,8 @@ import io
 import os
 import platform
 import re
+import shutil
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -34,9 +36,10 @@ KINDS = {"a": "exact or analytic", "b": "statistical", "c": "a cluster or privat
 _LARGE = 150_000  # bytes: a figure with many points is smaller as PNG
 
 
-def write_report(done: Validation) -> None:
-    """Write `report.html` and the figures of a validation."""
+def write_report(done: Validation, progress: bool = False) -> None:
+    """Write `report.html` and the figures of a validation, with a progress bar on demand: drawing takes its time."""
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
+    from tqdm import tqdm
 
     environment = Environment(
         loader=FileSystemLoader(os.path.dirname(__file__)),
@@ -46,12 +49,16 @@ def write_report(done: Validation) -> None:
         lstrip_blocks=True,
     )
     judged = done.judged
+    layout = "{percentage:3.0f}%|{bar}| {n_fmt}/{total_fmt} claims drawn [{elapsed} gone, {remaining} left]"
+    drawn: dict[tuple[Any, str], _Drawn] = {}
+    with tqdm(judged, disable=not progress, bar_format=layout, mininterval=1.0) as bar:
+        views = [_claim_view(item, done, drawn) for item in bar]
     html = environment.get_template("report.html").render(
         papers=[(paper, PAPER_NAMES.get(paper, paper)) for paper in papers_of(judged)],
         verdicts=VERDICTS,
         kinds=KINDS,
         counts=count_verdicts(judged),
-        claims=[_claim_view(item, done) for item in judged],
+        claims=views,
         run=_run_facts(done),
         facts=_machine_facts(done),
     )
@@ -60,7 +67,16 @@ def write_report(done: Validation) -> None:
     os.replace(draft, done.report)
 
 
-def _claim_view(item: Judged, done: Validation) -> dict[str, Any]:
+@dataclass(frozen=True)
+class _Drawn:
+    """A figure, as the page holds it and as files; claims that share it draw it once."""
+
+    figure: Figure
+    image: str
+    stem: Path
+
+
+def _claim_view(item: Judged, done: Validation, drawn: dict[tuple[Any, str], _Drawn]) -> dict[str, Any]:
     claim, verdict = item.claim, item.verdict
     return {
         "id": claim.id,
@@ -79,24 +95,29 @@ def _claim_view(item: Judged, done: Validation) -> dict[str, Any]:
         "seconds": _duration(item.seconds),
         "seeds": _seeds(item.runs),
         "experiment": claim.experiment.name,
-        "figure": _figure_view(item, done) if claim.figure is not None else None,
+        "figure": _figure_view(item, done, drawn) if claim.figure is not None else None,
     }
 
 
-def _figure_view(item: Judged, done: Validation) -> dict[str, Any]:
+def _figure_view(item: Judged, done: Validation, drawn: dict[tuple[Any, str], _Drawn]) -> dict[str, Any]:
     """Draw a claim's figure, save it, and return it as an image that the page can hold."""
     claim = item.claim
     assert claim.figure is not None
-    try:
-        figure = claim.figure(item.runs.copy(), done.profile)
-        save_figure(figure, done.folder / "figures" / claim.id)
-        image = _embedded(figure)
-    except Exception as error:
-        raise JudgeError(f"the figure of {claim.id} failed: {type(error).__name__}: {error}") from error
-    width, height = figure.get_size_inches()
+    key, stem = (claim.figure, claim.experiment.name), done.folder / "figures" / claim.id
+    if key in drawn:
+        for suffix in ("png", "svg"):
+            shutil.copyfile(f"{drawn[key].stem}.{suffix}", f"{stem}.{suffix}")
+    else:
+        try:
+            figure = claim.figure(item.runs.copy(), done.profile)
+            save_figure(figure, stem)
+            drawn[key] = _Drawn(figure, _embedded(figure), stem)
+        except Exception as error:
+            raise JudgeError(f"the figure of {claim.id} failed: {type(error).__name__}: {error}") from error
+    width, height = drawn[key].figure.get_size_inches()
     return {
-        "image": image,
-        "alt": alt_text(figure, claim.id),
+        "image": drawn[key].image,
+        "alt": alt_text(drawn[key].figure, claim.id),
         "file": f"figures/{claim.id}",
         "wide": width > 2 * height or width > 9,  # several panels: a phone scrolls it rather than shrink it
     }

@@ -162,7 +162,7 @@ def validate(
     seconds = time.perf_counter() - begun
     done = Validation(judged, folder, profile, master, len(runs), len(runs) - len(missing), seconds)
     say("drawing figures and writing the report")
-    write_report(done)
+    write_report(done, progress=say is not _silent)
     return replace(done, seconds=time.perf_counter() - begun)  # figures take their time too
 
 
