@@ -160,8 +160,10 @@ def pipeline_schedule(
     -------
     PipelineSchedule
 
-    Notes ----- The allocation takes O(tN) time, the time of writing its matrices. A task's node is the column in
-    which its row of M'_fin holds its component: task q of a component stands in row q.
+    Notes
+    -----
+    The allocation takes O(tN) time, the time of writing its matrices. A task's node is the column in which its row of
+    M'_fin holds its component: task q of a component stands in row q.
 
     References
     ----------

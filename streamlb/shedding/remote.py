@@ -243,7 +243,7 @@ class RemoteOperator:
         self.learner = CostLearner(window, tolerance, epsilon, delta, seed, stability, rounding)
         self.reports = _check.integer("reports", reports, 0)
         self._busy_clock = _check.choice("clock", clock, ("wall", "busy")) == "busy"
-        self.incarnation = _check.integer("incarnation", incarnation, 1)
+        self.incarnation = _check.integer("incarnation", incarnation, 1, 2**63 - 1)
         self.completed = 0
 
     def hello(self) -> bytes:
