@@ -187,5 +187,5 @@ def _matrices(fields: tuple, rest: bytes) -> Matrices:
     F = np.frombuffer(rest, "<i8", cells).astype(np.int64).reshape(rows, columns)
     W = np.frombuffer(rest, "<f8", cells, 8 * cells).astype(np.float64).reshape(rows, columns)
     if not (W.min() >= 0.0 and W.max() < _GREATEST and F.min() >= 0 and F.sum(dtype=np.float64) < _MOST):
-        raise MessageError("message must hold counts and times that are not negative, and not beyond measure")
+        raise MessageError("message must hold counts and times that are finite, not negative and not beyond measure")
     return Matrices(instance, incarnation, sequence, seed, F, W)
