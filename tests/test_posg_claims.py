@@ -2,11 +2,12 @@
 
 import json
 
+import numpy as np
 import pandas as pd
 import pytest
 from matplotlib.figure import Figure
 from streamlb.validation.claim import DIFFERS, NOT_APPLICABLE, REPRODUCED
-from streamlb.validation.claims import posg_exact, posg_figures, posg_own, posg_time
+from streamlb.validation.claims import _posg_runs, posg_exact, posg_figures, posg_own, posg_time
 
 MODULES = (posg_exact, posg_figures, posg_time, posg_own)
 EXPECTED = {
@@ -55,6 +56,22 @@ def test_claim_is_judged_and_drawn(claim, few_runs):
 def test_measures_are_functions_of_their_row():
     row = {"exponent": 1.0, "seed": 7}
     assert posg_figures.DISTRIBUTIONS.measure(**row) == posg_figures.DISTRIBUTIONS.measure(**row)
+
+
+def test_associations_by_a_distribution():
+    """Items draw their time independently: a mean over 4,096 of them is within five standard errors of the distribution's."""
+    values = np.arange(1.0, 65.0)
+    for association in ("binomial", "geometric"):
+        shares = _posg_runs.association_shares(association)
+        assert shares.sum() == pytest.approx(1.0)
+        times = _posg_runs.times_of_items(association, 3)
+        assert set(times) <= set(values)
+        mean = (shares * values).sum()
+        error = ((shares * values**2).sum() - mean**2) ** 0.5 / len(times) ** 0.5
+        assert abs(times.mean() - mean) < 5 * error
+    assert _posg_runs.association_shares("binomial") @ values == pytest.approx(32.5)
+    steps = _posg_runs.association_shares("geometric")
+    np.testing.assert_allclose(steps[1:] / steps[:-1], 15 / 16)
 
 
 def test_the_paper_profile_has_its_hundred_streams():

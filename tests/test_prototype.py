@@ -1,7 +1,13 @@
 """The prototype between real processes: every tuple comes back, and nothing is left running."""
 
+import json
 import multiprocessing
+import os
+import subprocess
+import sys
 import threading
+import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -47,11 +53,67 @@ def test_streams_of_the_figures():
 
 
 def test_command_line(capsys):
-    assert (
-        prototype.main(
-            ["--figure", "12", "--tuples", "40", "--instances", "2", "--scale", "0.05", "--window", "4", "--quiet"]
-        )
-        == 0
-    )
-    lines = capsys.readouterr().out.strip().splitlines()
-    assert len(lines) == 3
+    small = ["--tuples", "40", "--scale", ".05", "--window", "2", "--tolerance", "100", "--deadline", "1e-6", "--quiet"]
+    assert prototype.main(["--figure", "12", "--instances", "2", *small]) == 0
+    rows = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [row["policy"] for row in rows] == list(prototype.POLICIES)
+    assert rows[0]["speed_up"] == 1.0
+    for row in rows:
+        assert row["time_outs"] == 40
+        assert row["mean_ms"] == pytest.approx((row["first_half_ms"] + row["second_half_ms"]) / 2, abs=0.02)
+        assert row["speed_up"] == pytest.approx(rows[0]["mean_ms"] / row["mean_ms"], abs=0.1)  # of rounded numbers
+    assert {"first_run", "matrices", "replies", "bytes"} <= set(rows[1])  # when it first ran is up to the wall clock
+
+
+def test_when_all_matrices_are_fresh():
+    result = {
+        "completion": np.ones(10), "mean": 1.0, "first_run": 3, "messages": dict.fromkeys(("matrices", "replies", "bytes"), 1),
+        "received": [(4, 0), (5, 1), (6, 0), (8, 1), (9, 1)],
+    }  # fmt: skip
+    assert prototype._row(11, 2, "posg", result, 1.0, 5.0)["refreshed"] == 6  # instance 1 at 5, instance 0 at 6
+    assert prototype._row(11, 3, "posg", result, 1.0, 5.0)["refreshed"] is None
+
+
+@pytest.mark.parametrize("wrong", [["--tuples", "0"], ["--scale", "nan"], ["--window", "0"], ["--deadline", "-1"]])
+def test_bad_arguments(wrong, capsys):
+    with pytest.raises(SystemExit):
+        prototype.main(wrong)
+    assert wrong[0] in capsys.readouterr().err
+
+
+_DISPATCHER = """
+import time
+from streamlb.validation import prototype
+if __name__ == "__main__":
+    with prototype.Workers(2, {"window": 8}) as workers:
+        print(*(process.pid for process in workers.processes), flush=True)
+        time.sleep(60)
+"""
+
+
+def _runs(pid):
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    status = Path(f"/proc/{pid}/stat")
+    return not status.exists() or status.read_text().rpartition(")")[2].split()[0] != "Z"
+
+
+def test_workers_end_when_the_dispatcher_is_killed(tmp_path):
+    script = tmp_path / "dispatcher.py"
+    script.write_text(_DISPATCHER)
+    root = str(Path(prototype.__file__).resolve().parents[1])
+    with subprocess.Popen(
+        [sys.executable, str(script)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        env=os.environ | {"PYTHONPATH": root},
+    ) as dispatcher:
+        workers = [int(pid) for pid in dispatcher.stdout.readline().split()]
+        dispatcher.kill()
+    assert len(workers) == 2
+    patience = time.monotonic() + 20
+    while any(map(_runs, workers)) and time.monotonic() < patience:
+        time.sleep(0.05)
+    assert not any(map(_runs, workers))

@@ -29,6 +29,7 @@ STABILITY = ("nonempty", "printed")
 SINCE, PHASE, CHECKS, SENT = 0, 1, 2, 3
 BUSY, ERROR = 0, 1
 _EMPTY = -1.0
+LONGEST = 1e100  # execution time or clock: what is added up from such numbers stays finite
 
 
 @njit(cache=True, nogil=True, forceinline=True)
@@ -205,6 +206,8 @@ class CostLearner:
         the papers' letter).
     rounding : {"ceil", "floor"}
         How e/epsilon becomes a number of columns.
+    columns : int, optional
+        The number of columns itself.
 
     Examples
     --------
@@ -231,13 +234,14 @@ class CostLearner:
         seed: Any = 0,
         stability: str = "nonempty",
         rounding: str = "ceil",
+        columns: Any = None,
     ):
         self.window = _check.integer("window", window, 1)
         self.tolerance = _check.real("tolerance", tolerance, 0.0)
         self.printed = _check.choice("stability", stability, STABILITY) == "printed"
-        rows, columns = sketch_shape(epsilon, delta, rounding)
+        rows, width = sketch_shape(epsilon, delta, rounding)
         self.seed = _check.seed_value(seed)
-        self._allocate(rows, columns)
+        self._allocate(rows, width if columns is None else _check.integer("columns", columns, 1, 2**31 - 1))
 
     def _allocate(self, rows: int, columns: int) -> None:
         self.family = sketch_family(rows, self.seed)
@@ -278,7 +282,7 @@ class CostLearner:
         cost : float
             The execution time, finite and not negative.
         """
-        cost = _check.real("cost", cost, 0.0)
+        cost = _check.real("cost", cost, 0.0, LONGEST)
         return self._learn(key_int(key), cost)
 
     def _learn(self, key: int, cost: float) -> bool:

@@ -22,6 +22,7 @@ VERSION = 1
 _MAGIC = b"SLM"
 _HEAD = struct.Struct("<3sBB")
 _CRC = struct.Struct("<I")
+_GREATEST, _MOST = 1e150, 2**62  # no sum of times or of counts comes near
 
 
 class MessageError(ValueError):
@@ -165,14 +166,16 @@ def decode(data: Any) -> Message:
     message = _matrices(fields, rest) if kind is Matrices else _plain(kind, fields, rest)
     if message.instance < 0:
         raise MessageError(f"message must name an instance that is not negative, got {message.instance}")
+    if max(getattr(message, "incarnation", 0), getattr(message, "sequence", 0)) >= 2**63:
+        raise MessageError("message must number lives and matrices below 2**63")
     return message
 
 
 def _plain(kind: Any, fields: tuple, rest: bytes) -> Any:
     if rest:
         raise MessageError(f"message must end after the fields of {kind.__name__}, got {len(rest)} bytes more")
-    if not all(math.isfinite(value) for value in fields):
-        raise MessageError(f"message must hold finite numbers, got {fields}")
+    if not all(math.isfinite(value) and abs(value) < _GREATEST for value in fields):
+        raise MessageError(f"message must hold finite numbers below {_GREATEST:g}, got {fields}")
     return kind(*fields)
 
 
@@ -183,6 +186,6 @@ def _matrices(fields: tuple, rest: bytes) -> Matrices:
         raise MessageError(f"message must hold two matrices of {rows} x {columns}, got {len(rest)} bytes of cells")
     F = np.frombuffer(rest, "<i8", cells).astype(np.int64).reshape(rows, columns)
     W = np.frombuffer(rest, "<f8", cells, 8 * cells).astype(np.float64).reshape(rows, columns)
-    if not (np.isfinite(W).all() and W.min() >= 0.0 and F.min() >= 0):
-        raise MessageError("message must hold counts and times that are finite and not negative")
+    if not (W.min() >= 0.0 and W.max() < _GREATEST and F.min() >= 0 and F.sum(dtype=np.float64) < _MOST):
+        raise MessageError("message must hold counts and times that are finite, not negative and not beyond measure")
     return Matrices(instance, incarnation, sequence, seed, F, W)

@@ -8,7 +8,6 @@ that one: instances work first come, first served.
 
 from __future__ import annotations
 
-import math
 import time
 from typing import Any
 
@@ -19,7 +18,15 @@ from streamlb._jit import njit
 from streamlb.hashing import sketch_family
 from streamlb.keys import key_array, key_int
 from streamlb.scheduling import messages
-from streamlb.scheduling.learner import BUSY, estimate_cost, find_columns, learn_execution, start_anew, worth_sending
+from streamlb.scheduling.learner import (
+    BUSY,
+    LONGEST,
+    estimate_cost,
+    find_columns,
+    learn_execution,
+    start_anew,
+    worth_sending,
+)
 from streamlb.scheduling.protocol import (
     ACTIVE,
     ASKED,
@@ -203,8 +210,10 @@ class POSG:
     >>> p.estimate(0, 1), p.estimate(1, 0)
     (8.0, 2.0)
 
-    Notes ----- With ``clock="wall"`` the time is the seconds since the scheduler was made, so execution times must be
-    in seconds too, unless `submit` and `complete` are given `now` in the unit of `elapsed`.
+    Notes
+    -----
+    With ``clock="wall"`` the time is the seconds since the scheduler was made, so execution times must be in seconds
+    too, unless `submit` and `complete` are given `now` in the unit of `elapsed`.
     """
 
     __slots__ = (
@@ -305,7 +314,7 @@ class POSG:
     def _time(self, now: Any) -> float:
         if now is None:
             return time.perf_counter() - self._origin
-        return now if type(now) is float and -math.inf < now < math.inf else _check.real("now", now)
+        return now if type(now) is float and -LONGEST <= now <= LONGEST else _check.real("now", now, -LONGEST, LONGEST)
 
     def submit(self, key: Any, now: Any = None) -> int:
         """Return the instance that is to execute this tuple.
@@ -332,7 +341,8 @@ class POSG:
         Parameters
         ----------
         instance : int
-            Where it ran; instances complete their tuples in the order of submission.
+            Where it ran; instances complete their tuples in the order of submission. Complete those that failed too:
+            which of them carried a request is known by counting.
         key : int, str or bytes
             As submitted.
         elapsed : float
@@ -343,8 +353,8 @@ class POSG:
         # The usual types pass by a comparison: the full checks would cost more than the protocol.
         if type(instance) is not int or not 0 <= instance < self.instances:
             instance = self._instance(instance)
-        if type(elapsed) is not float or not 0.0 <= elapsed < math.inf:
-            elapsed = _check.real("elapsed", elapsed, 0.0)
+        if type(elapsed) is not float or not 0.0 <= elapsed <= LONGEST:
+            elapsed = _check.real("elapsed", elapsed, 0.0, LONGEST)
         _complete_live(instance, key_int(key), elapsed, self._time(now), self._family, self._ints, self._floats)
 
     def _instance(self, instance: Any) -> int:

@@ -273,10 +273,12 @@ def accept_reply(i, epoch, clock, estimate, assigned, clocks, marks, regs):
 def enter_instance(i, busy, F, W, clocks, marks, regs):
     """Let instance i take part, with no matrices; where the others are known it starts at their mean clock and cost."""
     clear_pair(i, F, W)
-    clocks[CLOCK, i] = _mean_of_known(np.int64(CLOCK), clocks, marks)
-    clocks[MEAN, i] = _mean_of_known(np.int64(MEAN), clocks, marks)
-    clocks[ASSIGNED, i] = 0.0
-    clocks[OFFSET, i] = clocks[CLOCK, i] if busy else 0.0  # a fresh instance counts its busy time from 0
+    clock, cost = _mean_of_known(np.int64(CLOCK), clocks, marks), _mean_of_known(np.int64(MEAN), clocks, marks)
+    for row in range(CLOCKS):
+        clocks[row, i] = 0.0
+    clocks[CLOCK, i] = clock
+    clocks[MEAN, i] = cost
+    clocks[OFFSET, i] = clock if busy else 0.0  # a fresh instance counts its busy time from 0
     for row in range(MARKS):
         marks[row, i] = 0
     marks[ACTIVE, i] = 1

@@ -16,7 +16,7 @@ import numpy as np
 from streamlb import _check
 from streamlb.hashing import sketch_family
 from streamlb.keys import key_int
-from streamlb.scheduling.learner import CostLearner, worth_sending
+from streamlb.scheduling.learner import LONGEST, CostLearner, worth_sending
 from streamlb.scheduling.messages import Hello, Matrices, MessageError, Reply, Report, Request, decode, encode
 from streamlb.scheduling.posg import _grown, _submit_one, check_not_last, count_messages
 from streamlb.scheduling.protocol import (
@@ -39,11 +39,13 @@ from streamlb.scheduling.protocol import (
     remove_instance,
 )
 
+_REFRESH = 8  # pairs held back in a row after which one is sent nevertheless: the last one sent may have been lost
+_LEFT = -1  # the life of an instance that left before it said anything
 _GAP = 64  # how far beyond the known instances a new one may be numbered: a stray number must not allocate much
 
 
 def _time(now: Any) -> float:
-    return time.monotonic() if now is None else _check.real("now", now)
+    return time.monotonic() if now is None else _check.real("now", now, -LONGEST, LONGEST)
 
 
 class POSGScheduler:
@@ -141,9 +143,11 @@ class POSGScheduler:
         i = message.instance
         while i >= self._lives.shape[1]:
             self._add()
-        life = int(np.uint64(message.incarnation).view(np.int64))
-        known = int(self._lives[0, i])
+        life, known = message.incarnation, int(self._lives[0, i])
         if life < known:
+            return False
+        if known == _LEFT and not isinstance(message, Hello):  # said before it was told to leave
+            self._lives[0, i] = life
             return False
         if life > known:
             first = known == 0 and self._scheduler[3][ACTIVE, i] == 1 and self._scheduler[3][KNOWN, i] == 0
@@ -173,6 +177,8 @@ class POSGScheduler:
         instance = _check.integer("instance", instance, 0, self.instances - 1)
         check_not_last(instance, self._scheduler[3])
         remove_instance(instance, *self._scheduler[2:])
+        if self._lives[0, instance] == 0:
+            self._lives[0, instance] = _LEFT
 
     @property
     def instances(self) -> int:
@@ -216,14 +222,15 @@ class POSGInstance:
     ----------
     instance : int
         Its number.
-    window, tolerance, epsilon, delta, seed, stability, rounding
+    window, tolerance, epsilon, delta, seed, stability, rounding, columns
         As for `POSG`, and the same as the scheduler's.
     clock : {"wall", "busy"}
         What it reports: when it completed a tuple, or the sum of its execution times.
     incarnation : int, optional
         Grows each time the instance starts; by default the time in nanoseconds.
     resend : {"always", "changed"}
-        Whether every stable pair of matrices is sent, or only one that differs from the last.
+        Whether every stable pair of matrices is sent, or only one that differs from the last. Of those that do not,
+        every ninth in a row is sent too, as the last may have been lost.
 
     Examples
     --------
@@ -232,11 +239,13 @@ class POSGInstance:
     >>> [len(instance.complete(key, 1.0, now=float(key))) for key in range(4)]
     [0, 0, 0, 1]
 
-    Notes ----- All instances must read one clock: `time.monotonic` on one machine (the default), else synchronised
-    time given as `now`, in the unit of `elapsed`.
+    Notes
+    -----
+    All instances must read one clock: `time.monotonic` on one machine (the default), else synchronised time given as
+    `now`, in the unit of `elapsed`.
     """
 
-    __slots__ = ("_sent", "busy", "incarnation", "instance", "learner", "on_change", "suppressed")
+    __slots__ = ("_held", "_sent", "busy", "incarnation", "instance", "learner", "on_change", "suppressed")
 
     def __init__(
         self,
@@ -251,6 +260,7 @@ class POSGInstance:
         clock: str = "wall",
         incarnation: Any = None,
         resend: str = "always",
+        columns: Any = None,
     ):
         self.instance = _check.integer("instance", instance, 0, 2**20 - 1)
         self.busy = _check.choice("clock", clock, CLOCK_RULES) == "busy"
@@ -258,9 +268,9 @@ class POSGInstance:
             time.time_ns() if incarnation is None else _check.integer("incarnation", incarnation, 1, 2**63 - 1)
         )
         self.on_change = _check.choice("resend", resend, SEND_RULES) == "changed"
-        self.learner = CostLearner(window, tolerance, epsilon, delta, seed, stability, rounding)
+        self.learner = CostLearner(window, tolerance, epsilon, delta, seed, stability, rounding, columns)
         self._sent = np.full_like(self.learner.snapshot, -1.0)
-        self.suppressed = 0
+        self.suppressed = self._held = 0
 
     def hello(self) -> bytes:
         """Return the message that says that this instance started; needed to join or restart before any matrices."""
@@ -290,10 +300,12 @@ class POSGInstance:
             out.append(
                 encode(Reply(self.instance, self.incarnation, asked.epoch, clock, asked.estimate, asked.assigned))
             )
-        if stable and self.on_change and not self._changed():
+        if stable and self.on_change and not self._changed() and self._held < _REFRESH:
             self.learner.take()
             self.suppressed += 1
+            self._held += 1
         elif stable:
+            self._held = 0
             F, W = self.learner.take()
             ids = self.instance, self.incarnation, self.learner.sent, self.learner.seed  # numbers grow, with gaps
             out.append(encode(Matrices(*ids, F, W)))

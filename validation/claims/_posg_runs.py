@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -54,13 +55,39 @@ def seeds(profile: str, quick: int = 20, paper: int = 100) -> range:
     return range(quick if profile == "quick" else paper)
 
 
-def draw(exponent: float, seed: int, messages: int = MESSAGES, **times: Any) -> tuple[np.ndarray, np.ndarray]:
+def association_shares(association: str, values: int = 64) -> np.ndarray:
+    """Return the chance of each execution time, shortest first, where items draw theirs by a distribution.
+
+    The paper names the distributions and not their parameters: here binomial with chance 1/2, and geometric with mean
+    values/4, cut off at the last value.
+    """
+    if association == "binomial":
+        return np.array([math.comb(values - 1, j) / 2 ** (values - 1) for j in range(values)])
+    shares = (1 - 4 / values) ** np.arange(values)
+    return shares / shares.sum()
+
+
+def times_of_items(association: str, seed: int, **times: Any) -> np.ndarray:
+    """Return an execution time for each item: each value for as many items, or (1 to 64 ms) drawn by a distribution."""
+    from streamlb import execution_times
+    from streamlb.rng import uniforms
+
+    if association == "equal":
+        return execution_times(ITEMS, seed=seed, **times)
+    bounds = np.cumsum(association_shares(association))
+    drawn = np.searchsorted(bounds, uniforms(seed, ITEMS, 0), side="right")
+    return 1.0 + np.minimum(drawn, bounds.size - 1)  # the last sum may lie a rounding below 1
+
+
+def draw(
+    exponent: float, seed: int, messages: int = MESSAGES, association: str = "equal", **times: Any
+) -> tuple[np.ndarray, np.ndarray]:
     """Return the keys and costs of one of the paper's streams: its own draw and its own association of times to items."""
-    from streamlb import Uniform, Zipf, execution_times
+    from streamlb import Uniform, Zipf
 
     stream = Uniform(ITEMS) if exponent == 0 else Zipf(ITEMS, exponent)
     keys = stream.draw(messages, seed)
-    return keys, execution_times(ITEMS, seed=seed + 1_000_000, **times)[keys.astype(np.int64)]
+    return keys, times_of_items(association, seed + 1_000_000, **times)[keys.astype(np.int64)]
 
 
 def compare(keys: np.ndarray, costs: np.ndarray, k: int, over: float, seed: int, **posg: Any) -> dict[str, float]:
