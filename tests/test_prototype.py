@@ -53,7 +53,7 @@ def test_streams_of_the_figures():
 
 
 def test_command_line(capsys):
-    small = "--tuples 40 --scale .05 --window 2 --tolerance 100 --deadline 1e-6 --quiet".split()
+    small = ["--tuples", "40", "--scale", ".05", "--window", "2", "--tolerance", "100", "--deadline", "1e-6", "--quiet"]
     assert prototype.main(["--figure", "12", "--instances", "2", *small]) == 0
     rows = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert [row["policy"] for row in rows] == list(prototype.POLICIES)
