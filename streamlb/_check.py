@@ -78,7 +78,9 @@ def real_array(name: str, values: Any, length: int | None = None, low: float | N
     if length is not None and array.size != length:
         raise ValueError(f"{name} must have as many entries as the keys, {length}, got {array.size}")
     # A sum is one pass with no temporary: it is finite and the minimum is not below `low` for every good input.
-    if array.size and not (np.isfinite(array.sum()) and (low is None or array.min() >= low)):
+    with np.errstate(over="ignore", invalid="ignore"):
+        total = array.sum()
+    if array.size and not (np.isfinite(total) and (low is None or array.min() >= low)):
         bad = ~np.isfinite(array) if low is None else ~(np.isfinite(array) & (array >= low))
         if bad.any():
             at = int(np.argmax(bad))
