@@ -97,6 +97,12 @@ def test_baselines_match_naive(policy, seed, k, delay, control, every, over):
 
 
 @pytest.mark.parametrize("policy", operator.POLICIES)
+def test_costs_beyond_the_floats_are_refused(policy):
+    with pytest.raises(ValueError, match="costs must add up"):
+        simulate_operator([1, 2, 3], [1e308] * 3, 1, policy)
+
+
+@pytest.mark.parametrize("policy", operator.POLICIES)
 @pytest.mark.parametrize("arrivals", operator.ARRIVALS)
 def test_chunks_do_not_matter(policy, arrivals, monkeypatch):
     keys, costs = stream(1, 1000)

@@ -271,7 +271,10 @@ def simulate_operator(
     seed = _check.seed_value(seed)
     network = _check.real("latency", latency, 0.0), _check.real("control_latency", control_latency, 0.0)
     deadline = np.inf if deadline is None else _check.real("deadline", deadline, 0.0)
-    interval = float(costs.mean()) / k * over
+    with np.errstate(over="ignore"):
+        interval = float(costs.mean()) / k * over
+    if not interval * m < np.inf:  # times that are not numbers would never come
+        raise ValueError("costs must add up to a finite time, with overprovisioning, got a sum beyond the floats")
     if not isinstance(arrivals, str):
         arrivals = _check.real_array("arrivals", arrivals, m, None)
         if (np.diff(arrivals) < 0).any():
