@@ -12,13 +12,13 @@ from naive_consistent import *  # noqa: F403
 # hashing, keys, rng, streams, count_min, cost_sketch, space_saving
 from naive_core import *  # noqa: F403
 
-# metrics, base, key, shuffle, partial_key, power_of_two, head, choices, w_choices, d_choices, round_robin_head
+# metrics (footprint counts the same pairs), base, key, shuffle, partial_key, power_of_two, head, choices, w_choices, d_choices, round_robin_head
 from naive_groupings import *  # noqa: F403
 
-# placement, simulation/pipeline
+# placement: pipeline, refine; simulation: _pipeline
 from naive_placement import *  # noqa: F403
 
-# posg, operator (naive_posg); learner, greedy (naive_scheduling); load_aware, baselines, goals (naive_shedding)
+# posg: protocol, _operator (naive_posg); learner, greedy (naive_scheduling); load_aware, baselines, goals (naive_shedding)
 from naive_posg import *  # noqa: F403
 from naive_scheduling import *  # noqa: F403
 from naive_shedding import *  # noqa: F403
