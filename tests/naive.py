@@ -12,7 +12,8 @@ from naive_consistent import *  # noqa: F403
 # hashing, keys, rng, streams, count_min, cost_sketch, space_saving
 from naive_core import *  # noqa: F403
 
-# metrics and footprint (the same pairs), base, key, shuffle, partial_key, power_of_two, head, choices, w_choices, d_choices, round_robin_head
+# metrics and footprint (the same pairs), base, key, shuffle, partial_key, power_of_two, head, choices, w_choices, d_choices,
+# round_robin_head
 from naive_groupings import *  # noqa: F403
 
 # placement: pipeline, refine; simulation: _pipeline
