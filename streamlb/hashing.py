@@ -1,12 +1,22 @@
-"""Hash kernels: a 64-bit mixer, the routing family F_1, F_2, ..., a 2-universal family for sketches, xxhash64.
+"""Hash kernels: a 64-bit mixer, the routing family F_0, F_1, ..., a 2-universal family for sketches, xxhash64.
 
-Keys are uint64. The mixer is Stafford's variant 13 of MurmurHash3's finaliser (the one of SplitMix64), a bijection. The sketch
-family is Thorup's pair-multiply-shift ("High speed hashing for integers and strings", 2015, section 3.5): strongly universal from
-64-bit keys to 32 bits, for a0, a1, b uniform in 64 bits; keys pass through the mixer first, which as a bijection of the keys
-changes nothing in the proof and breaks up runs of consecutive integers, on which any linear family is far from random.
+Keys are uint64. The mixer is Stafford's variant 13 of MurmurHash3's finaliser (the one of SplitMix64), a bijection.
+
+The routing family gives each key a sequence of workers. A seed becomes two well-spread words, `add` and an odd `times`, and a
+key's hash is mix((key + add) * times): neighbouring seeds share nothing, and keys in arithmetic progression stay apart because
+the step is multiplied by a number of the seed's own. The upper half of that hash picks F_0, the lower half F_1, and F_i for
+i >= 2 is drawn from mix(hash + i * GOLDEN). Since the hash is mixed before i is added, no two keys have sequences that are
+shifted copies of each other.
+
+The sketch family is Thorup's pair-multiply-shift ("High speed hashing for integers and strings", 2015, section 3.5), which is
+strongly universal from 64-bit keys to 32 bits for a0, a1 and b uniform in 64 bits. Keys pass through the mixer first: as a
+bijection it changes nothing in the proof, and it breaks up runs of consecutive integers, on which any linear family is far
+from random.
 """
 
 from __future__ import annotations
+
+from collections import namedtuple
 
 import numpy as np
 
@@ -33,11 +43,51 @@ def fast_range(h, n):
     return np.int64(((h >> _S32) * np.uint64(n)) >> _S32)
 
 
-# Not cached itself: a literal i (0, 1) is a type of its own, and a cached kernel has one signature.
-@njit(nogil=True, forceinline=True)
-def candidate(key, seed, i, n):
-    """Return F_i(key), the key's i-th worker of n (i from 0): one nested family, so that F_1 and F_2 stay as i grows."""
-    return fast_range(mix(key + seed + np.uint64(i) * GOLDEN), n)
+Family = namedtuple("Family", "add times")  # a seed's two words, uint64 each; made once at the door of a kernel
+
+
+@njit(cache=True, nogil=True, forceinline=True)
+def family_of(seed):
+    """Return the routing family of a seed (uint64)."""
+    spread = mix(seed + GOLDEN)
+    return Family(mix(spread + GOLDEN), mix(spread + GOLDEN + GOLDEN) | np.uint64(1))
+
+
+@njit(cache=True, nogil=True, forceinline=True)
+def key_hash(key, family):
+    """Return a key's 64-bit hash under a routing family."""
+    return mix((key + family.add) * family.times)
+
+
+@njit(cache=True, nogil=True, forceinline=True)
+def first_candidate(h, n):
+    """Return F_0, the first worker of n, of a key with hash `h`; n below 2**32."""
+    return fast_range(h, n)
+
+
+@njit(cache=True, nogil=True, forceinline=True)
+def second_candidate(h, n):
+    """Return F_1, the second worker of n, of a key with hash `h`; n below 2**32."""
+    return np.int64(((h & _LOW32) * np.uint64(n)) >> _S32)
+
+
+@njit(cache=True, nogil=True, forceinline=True)
+def later_candidate(h, i, n):
+    """Return F_i of a key with hash `h`, for i >= 2."""
+    return fast_range(mix(h + np.uint64(i) * GOLDEN), n)
+
+
+@njit(cache=True, nogil=True, forceinline=True)
+def candidate(h, i, n):
+    """Return F_i of a key with hash `h`, the i-th worker of n (i from 0).
+
+    One nested family: F_0 and F_1 stay what they are as more are taken.
+    """
+    if i == 0:
+        return first_candidate(h, n)
+    if i == 1:
+        return second_candidate(h, n)
+    return later_candidate(h, i, n)
 
 
 @njit(cache=True, nogil=True, forceinline=True)
@@ -52,8 +102,9 @@ def sketch_column(mixed, a0, a1, b, columns):
 
 @njit(cache=True, nogil=True)
 def _fill_uint64(seed, out):
+    spread = mix(seed + GOLDEN)
     for i in range(out.size):
-        out[i] = mix(seed + np.uint64(i + 1) * GOLDEN)
+        out[i] = mix(spread + np.uint64(i + 1) * GOLDEN)
 
 
 def derive(seed: int, count: int) -> np.ndarray:
@@ -68,6 +119,12 @@ def derive(seed: int, count: int) -> np.ndarray:
     out = np.empty(count, np.uint64)
     _fill_uint64(np.uint64(seed), out)
     return out
+
+
+@njit(cache=True, nogil=True)
+def hash_one(key, seed):
+    """Return a key's hash under the routing family of a seed: `key_hash` for callers outside of kernels."""
+    return key_hash(key, family_of(seed))
 
 
 def sketch_family(rows: int, seed: int) -> np.ndarray:

@@ -1,6 +1,7 @@
 """The one door for keys: whatever a key is and whatever holds it, it becomes the same 64-bit number.
 
-An integer is itself modulo 2**64. A str or bytes becomes xxhash64 with seed 42 over its (UTF-8) bytes, which is what Spark's SQL
+An integer from -2**63 to 2**64 - 1 is itself modulo 2**64; one beyond that is refused.
+A str or bytes becomes xxhash64 with seed 42 over its (UTF-8) bytes, which is what Spark's SQL
 function ``xxhash64`` gives for a string or binary column: a key routed in Python and in Spark lands on the same worker.
 Everything else is refused with the position of the first bad key. Kernels downstream rely on the result being uint64, C-contiguous and
 writeable, always: read-only or strided arrays would compile them again.
@@ -89,6 +90,8 @@ def key_array(keys: Any) -> np.ndarray:
     ------
     TypeError
         For floats, None, NaN, booleans and mixed keys; the message names the position of the first bad key.
+    ValueError
+        For integers that do not fit 64 bits.
 
     Examples
     --------
@@ -113,7 +116,13 @@ def key_array(keys: Any) -> np.ndarray:
     return _from_objects(keys if isinstance(keys, (list, tuple)) else list(keys))
 
 
+def _check_range(key: int, where: str = "") -> None:
+    if not -0x8000000000000000 <= key <= _MASK:
+        raise ValueError(f"keys must be integers of 64 bits, from -2**63 to 2**64 - 1; got {key}{where}")
+
+
 def _signed(key: int) -> int:
+    _check_range(key)
     key &= _MASK
     return key - 0x10000000000000000 if key > 0x7FFFFFFFFFFFFFFF else key
 
@@ -149,7 +158,7 @@ def _from_objects(keys: list | tuple) -> np.ndarray:
         try:
             return np.array(keys, dtype=np.int64).view(np.uint64)
         except OverflowError:
-            return np.array([key & _MASK for key in keys], dtype=np.uint64)
+            return _wide(keys)
     if kinds <= {str}:
         return _from_encoded([_encode(i, key) for i, key in enumerate(keys)])
     if kinds <= {bytes}:
@@ -160,10 +169,16 @@ def _from_objects(keys: list | tuple) -> np.ndarray:
         if family is None or family is not families[0]:
             raise _bad(position, keys[position])
     if families[0] is int:
-        return np.array([int(key) & _MASK for key in keys], dtype=np.uint64)
+        return _wide(keys)
     if families[0] is str:
         return _from_encoded([_encode(i, str(key)) for i, key in enumerate(keys)])
     return _from_encoded([bytes(key) for key in keys])
+
+
+def _wide(keys: list | tuple) -> np.ndarray:
+    for position, key in enumerate(keys):
+        _check_range(int(key), f" at position {position}")
+    return np.array([int(key) & _MASK for key in keys], dtype=np.uint64)
 
 
 def _encode(position: int, key: str) -> bytes:

@@ -12,10 +12,14 @@ from collections.abc import Callable
 
 
 def _keys() -> None:
+    import numpy as np
+
+    from streamlb.hashing import hash_one
     from streamlb.keys import key_array, key_int
 
     key_array(["a", "b"])
     key_int("a")
+    hash_one(np.uint64(1), np.uint64(0))
 
 
 def _streams() -> None:

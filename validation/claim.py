@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
+    Judge = Callable[[pd.DataFrame, str], "Verdict"]
+
 REPRODUCED = "reproduced"
 DIFFERS = "differs"
 NOT_APPLICABLE = "not applicable"
@@ -103,6 +105,41 @@ class Claim:
     claimed: str
     criterion: str
     experiment: Experiment
-    judge: Callable[[pd.DataFrame, str], Verdict]
+    judge: Judge
     figure: Callable[[pd.DataFrame, str], Figure] | None = None
     setup: str = ""
+
+
+def claims_into(claims: list[Claim], **shared: Any) -> Callable[..., Callable[[Judge], Judge]]:
+    """Return the decorator with which a module declares its claims, each above the judge that judges it.
+
+    Parameters
+    ----------
+    claims : list of Claim
+        Where the claims go, in the order of their judges: the module's `CLAIMS`.
+    **shared
+        Fields of `Claim` that all of them have in common, such as `paper`; a claim may give its own.
+
+    Examples
+    --------
+    >>> from streamlb.validation.claim import Experiment, Verdict, claims_into
+    >>> CLAIMS = []
+    >>> claim = claims_into(CLAIMS, paper="DC", kind="a")
+    >>> one = Experiment("one", lambda profile: [{"x": 1}], lambda x: {"y": x + 1})
+    >>> @claim(
+    ...     "DC-0", where="section 0", statement="y is x + 1.", claimed="2", criterion="y = 2", experiment=one
+    ... )
+    ... def y_is_two(runs, profile):
+    ...     return Verdict.when(bool((runs.y == 2).all()), f"y = {runs.y[0]}")
+    >>> CLAIMS[0].id, CLAIMS[0].judge is y_is_two
+    ('DC-0', True)
+    """
+
+    def claim(id: str, **fields: Any) -> Callable[[Judge], Judge]:
+        def declare(judge: Judge) -> Judge:
+            claims.append(Claim(id=id, judge=judge, **{**shared, **fields}))
+            return judge
+
+        return declare
+
+    return claim

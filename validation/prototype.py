@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 
 from streamlb import POSGInstance, POSGScheduler, Zipf, execution_times, tweets
-from streamlb.scheduling.messages import Matrices, decode
+from streamlb.learning.messages import Matrices, decode
 
 POLICIES = ("round_robin", "posg", "full_knowledge")
 _BEFORE, _AFTER = (1.05, 1.025, 1.0, 0.975, 0.95), (0.90, 0.95, 1.0, 1.05, 1.10)

@@ -60,7 +60,7 @@ class Grouping:
 
     __slots__ = ("_state", "seed", "sources", "workers")
 
-    _version = 1
+    _version = 2  # 2: seeds are spread before they meet a key
     _options: tuple[str, ...] = ()  # the arguments of the class's own, by name, each kept as an attribute
     _arrays: tuple[str, ...] = ("load", "meta")  # the names of the state arrays, in the kernels' order
     _route: Any  # _route(key, source, weight, *state) -> worker; source -1: the next in turn

@@ -22,7 +22,7 @@ from streamlb import _check
 from streamlb._jit import njit
 from streamlb.groupings.base import Grouping, source_of, weight_of
 from streamlb.groupings.random_choices import FACTOR, LIMIT, MOST, PROBES, SENT, Probes, room_cap
-from streamlb.hashing import derive, mix
+from streamlb.hashing import derive, family_of, key_hash
 
 _RING_STREAM = 0x52494E47  # keeps the points' hashes apart from the keys'
 
@@ -42,7 +42,7 @@ def _first_point(h, ring, place):
 @njit(cache=True, nogil=True)
 def _step(key, cap, load, skip, ring, place, seed):
     """Return the first worker with room clockwise from a key, and the number of points looked at, its own included."""
-    start = _first_point(mix(key + seed), ring, place)
+    start = _first_point(key_hash(key, family_of(seed)), ring, place)
     worker = place[start]
     if load[worker] < cap:
         return worker, np.int64(1)

@@ -19,7 +19,11 @@ from streamlb._jit import njit
 from streamlb.groupings.base import MAX_WORKERS, Grouping, source_of, weight_of
 from streamlb.groupings.bounded_hash import BoundedLoadHashing
 from streamlb.groupings.key import KeyGrouping
-from streamlb.groupings.pairing import (
+from streamlb.groupings.partial_key import PartialKeyGrouping
+from streamlb.groupings.power_of_two import PowerOfTwoChoices
+from streamlb.groupings.random_choices import PowerOfRandomChoices, Probes
+from streamlb.groupings.shuffle import ShuffleGrouping
+from streamlb.groupings.virtual_map import (
     ALIVE,
     CLOCK,
     FCFS,
@@ -31,11 +35,7 @@ from streamlb.groupings.pairing import (
     fresh_book,
     share_out,
 )
-from streamlb.groupings.partial_key import PartialKeyGrouping
-from streamlb.groupings.power_of_two import PowerOfTwoChoices
-from streamlb.groupings.random_choices import PowerOfRandomChoices, Probes
-from streamlb.groupings.shuffle import ShuffleGrouping
-from streamlb.hashing import candidate
+from streamlb.hashing import family_of, first_candidate, key_hash
 from streamlb.keys import key_array
 
 _INNER = {
@@ -81,8 +81,9 @@ def _assign_many(weights, source, load, meta, owner, out):
 
 @njit(cache=True, nogil=True)
 def _principals(keys, s, seed, owner, out):
+    family = family_of(seed)
     for i in range(keys.size):
-        out[i] = owner[s, candidate(keys[i], seed, np.int64(0), owner.shape[1])]
+        out[i] = owner[s, first_candidate(key_hash(keys[i], family), owner.shape[1])]
 
 
 class ConsistentGrouping(Grouping):

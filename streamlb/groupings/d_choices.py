@@ -15,7 +15,6 @@ import numpy as np
 from streamlb import _check
 from streamlb._jit import njit
 from streamlb.groupings.base import MAX_WORKERS, SEED, Grouping, source_of, weight_of
-from streamlb.groupings.choices import fewest_choices
 from streamlb.groupings.head import (
     CAPACITY,
     CHANGES,
@@ -39,7 +38,8 @@ from streamlb.groupings.head import (
     send_tail,
     sketch_of,
 )
-from streamlb.hashing import candidate
+from streamlb.groupings.solve_d import fewest_choices
+from streamlb.hashing import candidate, family_of, first_candidate, key_hash
 from streamlb.sketches.space_saving import TOTAL, offer
 
 # A record: where its list is in the pool and how long; with which d it was last used; AT, LOW, REST: see _least_candidate.
@@ -130,19 +130,19 @@ def _change_hands(slot, meta, own, row):
 
 
 @njit(cache=True, nogil=True)
-def list_candidates(key, seed, distinct, workers, stamp, stamps, out):
-    """Write a key's first out.size workers; distinct ones are the family's in order, without those that came before."""
+def list_candidates(h, distinct, workers, stamp, stamps, out):
+    """Write the first out.size workers of a key with hash `h`; distinct ones are the family's in order, without those that came before."""
     if not distinct:
         for i in range(out.size):
-            out[i] = candidate(key, seed, i, workers)
+            out[i] = candidate(h, i, workers)
         return
-    out[0] = candidate(key, seed, 0, workers)
-    out[1] = second_choice(key, seed, np.int64(out[0]), workers)
+    out[0] = first_candidate(h, workers)
+    out[1] = second_choice(h, np.int64(out[0]), workers)
     stamps[out[0]] = stamp
     stamps[out[1]] = stamp
     found, draw = 2, 2
     while found < out.size:
-        worker = candidate(key, seed, draw, workers)
+        worker = candidate(h, draw, workers)
         draw += 1
         if stamps[worker] != stamp:
             stamps[worker] = stamp
@@ -164,7 +164,8 @@ def _list_workers(key, slot, workers, meta, own, row, pool):
     own[FILLED] += length
     own[STAMP] += 1
     distinct = meta[DISTINCT] != 0
-    list_candidates(key, np.uint64(meta[SEED]), distinct, workers, own[STAMP], stamps, pool[place : place + length])
+    h = key_hash(key, family_of(np.uint64(meta[SEED])))
+    list_candidates(h, distinct, workers, own[STAMP], stamps, pool[place : place + length])
     records[slot, PLACE], records[slot, LENGTH] = place, length
     return True
 

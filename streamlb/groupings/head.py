@@ -17,7 +17,7 @@ import numpy as np
 from streamlb import _check
 from streamlb._jit import njit
 from streamlb.groupings.base import MAX_WORKERS, SEED, Grouping, send_to_lesser
-from streamlb.hashing import GOLDEN, candidate, derive, fast_range, mix
+from streamlb.hashing import derive, family_of, first_candidate, key_hash, second_candidate
 from streamlb.sketches.space_saving import CURSOR, LEVEL, TOTAL, USED, table_size
 
 # meta: what all messages share, after MESSAGES and SEED; theta, epsilon and floor are the bits of floats. FIXED: a given d.
@@ -62,18 +62,18 @@ def is_hot(slot, counts, meta, own):
 
 
 @njit(cache=True, nogil=True, forceinline=True)
-def second_choice(key, seed, first, n):
-    """Return the second of a key's two distinct workers, given the first: one of the n - 1 others."""
-    second = first + 1 + fast_range(mix(key + seed + GOLDEN), n - 1)
+def second_choice(h, first, n):
+    """Return the second of a key's two distinct workers, given its hash and the first: one of the n - 1 others."""
+    second = first + 1 + second_candidate(h, n - 1)
     return second - n if second >= n else second
 
 
 @njit(cache=True, nogil=True, forceinline=True)
 def send_tail(key, weight, load, meta):
     """Add a message of a key that is not hot to the less loaded of its two workers and return that worker."""
-    seed, n = np.uint64(meta[SEED]), load.size
-    first = candidate(key, seed, 0, n)
-    second = second_choice(key, seed, first, n) if meta[DISTINCT] != 0 else candidate(key, seed, 1, n)
+    h, n = key_hash(key, family_of(np.uint64(meta[SEED]))), load.size
+    first = first_candidate(h, n)
+    second = second_choice(h, first, n) if meta[DISTINCT] != 0 else second_candidate(h, n)
     return send_to_lesser(first, second, weight, load)
 
 

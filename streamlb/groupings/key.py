@@ -1,4 +1,4 @@
-"""Key grouping: one worker a key, by a hash (paper 001, section II-B).
+"""Key grouping: one worker a key, by a hash (Nasir et al. 2016, section II-B).
 
 State: load int64[sources, workers]; meta int64[2], messages and seed.
 """
@@ -9,12 +9,12 @@ import numpy as np
 
 from streamlb._jit import njit
 from streamlb.groupings.base import Grouping, source_of, weight_of
-from streamlb.hashing import candidate
+from streamlb.hashing import family_of, first_candidate, key_hash
 
 
 @njit(cache=True, nogil=True)
-def _step(key, weight, load, seed):
-    worker = candidate(key, seed, 0, load.size)
+def _step(key, weight, load, family):
+    worker = first_candidate(key_hash(key, family), load.size)
     load[worker] += weight
     return worker
 
@@ -23,17 +23,17 @@ def _step(key, weight, load, seed):
 def _route(key, source, weight, load, meta):
     source = source_of(source, load, meta)
     meta[0] += 1
-    return _step(np.uint64(key), weight, load[source], np.uint64(meta[1]))
+    return _step(np.uint64(key), weight, load[source], family_of(np.uint64(meta[1])))
 
 
 @njit(cache=True, nogil=True)
 def _route_many(keys, weights, source, load, meta, out):
-    seed = np.uint64(meta[1])
+    family = family_of(np.uint64(meta[1]))
     turn = 1 if source < 0 else 0
     source = source_of(source, load, meta)
     meta[0] += keys.size
     for i in range(keys.size):
-        out[i] = _step(keys[i], weight_of(weights, i), load[source], seed)
+        out[i] = _step(keys[i], weight_of(weights, i), load[source], family)
         source += turn
         if source == load.shape[0]:
             source = 0

@@ -1,4 +1,4 @@
-"""Partial key grouping: the less loaded of a key's two workers (paper 001, section II-B).
+"""Partial key grouping: the less loaded of a key's two workers (Nasir et al. 2016, section II-B).
 
 State: load int64[sources, workers], what each source has sent; meta int64[2], messages and seed.
 """
@@ -9,30 +9,31 @@ import numpy as np
 
 from streamlb._jit import njit
 from streamlb.groupings.base import Grouping, send_to_lesser, source_of, weight_of
-from streamlb.hashing import candidate
+from streamlb.hashing import family_of, first_candidate, key_hash, second_candidate
 
 
 @njit(cache=True, nogil=True)
-def two_choices(key, weight, load, seed):
+def two_choices(key, weight, load, family):
     """Add a message to the less loaded of its key's first two workers and return that worker."""
-    return send_to_lesser(candidate(key, seed, 0, load.size), candidate(key, seed, 1, load.size), weight, load)
+    h = key_hash(key, family)
+    return send_to_lesser(first_candidate(h, load.size), second_candidate(h, load.size), weight, load)
 
 
 @njit(cache=True, nogil=True)
 def _route(key, source, weight, load, meta):
     source = source_of(source, load, meta)
     meta[0] += 1
-    return two_choices(np.uint64(key), weight, load[source], np.uint64(meta[1]))
+    return two_choices(np.uint64(key), weight, load[source], family_of(np.uint64(meta[1])))
 
 
 @njit(cache=True, nogil=True)
 def _route_many(keys, weights, source, load, meta, out):
-    seed = np.uint64(meta[1])
+    family = family_of(np.uint64(meta[1]))
     turn = 1 if source < 0 else 0
     source = source_of(source, load, meta)
     meta[0] += keys.size
     for i in range(keys.size):
-        out[i] = two_choices(keys[i], weight_of(weights, i), load[source], seed)
+        out[i] = two_choices(keys[i], weight_of(weights, i), load[source], family)
         source += turn
         if source == load.shape[0]:
             source = 0

@@ -21,7 +21,7 @@ import numpy as np
 from streamlb import _check
 from streamlb._jit import njit
 from streamlb.groupings.base import Grouping, source_of, weight_of
-from streamlb.hashing import GOLDEN, candidate
+from streamlb.hashing import GOLDEN, candidate, family_of, first_candidate, key_hash
 
 PROBES, MOST, LIMIT, FACTOR, SENT = 2, 3, 4, 5, 6  # places in meta
 _MEMO_BITS = 8
@@ -55,14 +55,14 @@ def room_cap(factor, sent):
 
 
 @njit(cache=True, nogil=True)
-def _step(key, level, probe, load, memo, meta, seed):
+def _step(key, h, level, probe, load, memo, meta):
     """Return a key's first worker from `probe` on whose load is below the level, and the number of probes up to it."""
     entry = (key * GOLDEN) >> _MEMO_SHIFT
     if memo[entry, 0] == np.int64(key) and memo[entry, 1] == level:
         probe = memo[entry, 2]
     worker = np.int64(-1)
     while probe < meta[LIMIT]:
-        place = candidate(key, seed, probe, load.size)
+        place = candidate(h, probe, load.size)
         if load[place] < level:
             worker = place
             break
@@ -72,14 +72,14 @@ def _step(key, level, probe, load, memo, meta, seed):
         memo[entry, 1] = level
         memo[entry, 2] = probe
     if worker < 0:
-        return least_loaded(load, candidate(key, seed, np.int64(0), load.size)), probe
+        return least_loaded(load, first_candidate(h, load.size)), probe
     return worker, probe + 1
 
 
 @njit(cache=True, nogil=True)
 def _share(keys, weights, first, stride, sent, load, memo, meta, out):
     """Route every stride-th message from the first on, all of one source; return what it has sent by then."""
-    seed, factor = np.uint64(meta[1]), meta.view(np.float64)[FACTOR]
+    family, factor = family_of(np.uint64(meta[1])), meta.view(np.float64)[FACTOR]
     total, most = np.int64(0), meta[MOST]
     for i in range(first, keys.size, stride):
         weight = weight_of(weights, i)
@@ -87,12 +87,13 @@ def _share(keys, weights, first, stride, sent, load, memo, meta, out):
         cap = room_cap(factor, sent)
         # The first probes stand here, not in a call: most messages need no more, and a call would double their time.
         probes = np.int64(1)
-        worker = candidate(keys[i], seed, np.int64(0), load.size)
+        h = key_hash(keys[i], family)
+        worker = first_candidate(h, load.size)
         while load[worker] >= cap:
             if probes == _PLAIN:
-                worker, probes = _step(keys[i], np.int64(math.ceil(cap)), probes, load, memo, meta, seed)
+                worker, probes = _step(keys[i], h, np.int64(math.ceil(cap)), probes, load, memo, meta)
                 break
-            worker = candidate(keys[i], seed, probes, load.size)
+            worker = candidate(h, probes, load.size)
             probes += 1
         load[worker] += weight
         out[i] = worker
@@ -120,7 +121,9 @@ def _route(key, source, weight, load, meta, memo):
     meta[0] += 1
     meta[SENT + s] += weight
     level = np.int64(math.ceil(room_cap(meta.view(np.float64)[FACTOR], meta[SENT + s])))
-    worker, probes = _step(np.uint64(key), level, np.int64(0), load[s], memo[s], meta, np.uint64(meta[1]))
+    key = np.uint64(key)
+    h = key_hash(key, family_of(np.uint64(meta[1])))
+    worker, probes = _step(key, h, level, np.int64(0), load[s], memo[s], meta)
     load[s, worker] += weight
     meta[PROBES] += probes
     meta[MOST] = max(meta[MOST], probes)

@@ -17,8 +17,8 @@ from streamlb import _check, _state
 from streamlb._jit import njit
 from streamlb.hashing import sketch_family
 from streamlb.keys import key_array, key_int
-from streamlb.scheduling import messages
-from streamlb.scheduling.learner import (
+from streamlb.learning import messages
+from streamlb.learning.learner import (
     BUSY,
     LONGEST,
     estimate_cost,

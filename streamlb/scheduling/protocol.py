@@ -18,7 +18,7 @@ import numpy as np
 
 from streamlb import _check
 from streamlb._jit import njit
-from streamlb.scheduling.learner import clear_pair, copy_pair, estimate_cost, mean_cost
+from streamlb.learning.learner import clear_pair, copy_pair, estimate_cost, mean_cost
 from streamlb.sketches.count_min import sketch_shape
 
 ROUND_ROBIN, SEND_ALL, WAIT_ALL, RUN = 0, 1, 2, 3

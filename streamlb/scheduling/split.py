@@ -16,8 +16,8 @@ import numpy as np
 from streamlb import _check
 from streamlb.hashing import sketch_family
 from streamlb.keys import key_int
-from streamlb.scheduling.learner import LONGEST, CostLearner, worth_sending
-from streamlb.scheduling.messages import Hello, Matrices, MessageError, Reply, Report, Request, decode, encode
+from streamlb.learning.learner import LONGEST, CostLearner, worth_sending
+from streamlb.learning.messages import Hello, Matrices, MessageError, Reply, Report, Request, decode, encode
 from streamlb.scheduling.posg import _grown, _submit_one, check_not_last, count_messages
 from streamlb.scheduling.protocol import (
     ACTIVE,

@@ -19,7 +19,7 @@ import numpy as np
 
 from streamlb import _check
 from streamlb._jit import njit
-from streamlb.scheduling.learner import BUSY, estimate_cost, find_columns, learn_execution, mean_cost, start_anew
+from streamlb.learning.learner import BUSY, estimate_cost, find_columns, learn_execution, mean_cost, start_anew
 
 NOP, SEND, RUN = 0.0, 1.0, 2.0
 PHASES = ("NOP", "SEND", "RUN")

@@ -1,6 +1,6 @@
 """Load-aware shedding: drop what would make the queue too long, knowing what each tuple costs (paper 003, section 3).
 
-The operator learns the cost of its tuples (`streamlb.scheduling.learner`) and sends its matrices when they are
+The operator learns the cost of its tuples (`streamlb.learning.learner`) and sends its matrices when they are
 stable; the shedder estimates the wait of each tuple from them and drops those that would break its goal. Here both
 sides live in one process; `streamlb.shedding.remote` has them apart. State: `s` and the small arrays of
 `streamlb.shedding.core`; F int64 and W float64[2, rows, columns], the operator's matrices and the shedder's; the
@@ -17,7 +17,7 @@ from streamlb import _check, _state
 from streamlb._jit import njit
 from streamlb.hashing import sketch_family
 from streamlb.keys import key_array, key_int
-from streamlb.scheduling.learner import STABILITY, find_columns, learn_execution, sketch_shape
+from streamlb.learning.learner import STABILITY, find_columns, learn_execution, sketch_shape
 from streamlb.shedding import core
 
 _NO_TIME = float("nan")

@@ -1,7 +1,7 @@
 """Load-aware shedding with the shedder here and the operator elsewhere, talking in bytes (paper 003, figure 1).
 
 `RemoteShedder.offer` decides and says in `request` what to send along with the kept tuple; `RemoteOperator.complete`
-learns and gives the messages to carry back to `RemoteShedder.receive`. Messages (`streamlb.scheduling.messages`) may
+learns and gives the messages to carry back to `RemoteShedder.receive`. Messages (`streamlb.learning.messages`) may
 be late, lost, repeated or out of order: stale ones are ignored and counted, a lost reply is asked for again, and the
 shedder never blocks. Both sides need the same time base for `now`, since the operator's clock is compared with the
 shedder's.
@@ -16,8 +16,8 @@ import numpy as np
 from streamlb import _check
 from streamlb.hashing import sketch_family
 from streamlb.keys import key_int
-from streamlb.scheduling.learner import CostLearner, sketch_shape
-from streamlb.scheduling.messages import (
+from streamlb.learning.learner import CostLearner, sketch_shape
+from streamlb.learning.messages import (
     Hello,
     Matrices,
     MessageError,

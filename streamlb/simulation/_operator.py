@@ -1,4 +1,4 @@
-"""The kernels of `operator`: what each policy does with a stretch of tuples; their naive twins are in tests/naive_posg.py.
+"""The kernels of `operator`: what each policy does with a stretch of tuples; their naive twins are in tests/naive/posg.py.
 
 An instance's future depends on nothing but the tuples it was given, in order, so all that a tuple will cause there
 (when it completes, what the instance learns, what it replies) is computed when the tuple is assigned, and messages
@@ -12,7 +12,7 @@ from __future__ import annotations
 import numpy as np
 
 from streamlb._jit import njit
-from streamlb.scheduling.learner import (
+from streamlb.learning.learner import (
     BUSY,
     add_execution,
     copy_pair,

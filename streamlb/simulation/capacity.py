@@ -23,7 +23,7 @@ from streamlb import _check
 from streamlb._jit import njit
 from streamlb.groupings.base import Grouping
 from streamlb.groupings.consistent import _POLICY, ConsistentGrouping
-from streamlb.groupings.pairing import HELD, apply_signal, fresh_book
+from streamlb.groupings.virtual_map import HELD, apply_signal, fresh_book
 from streamlb.keys import key_array
 
 _FREE, _SERVICE, _LATENCY, _WORST, _COUNT = range(5)  # places in a row of work

@@ -17,9 +17,11 @@ from ._dc import EPSILON, build, by_profile, hash_seed
 
 def _candidates(key: int, seed: int, d: int, n: int) -> np.ndarray:
     from streamlb.groupings.d_choices import list_candidates
+    from streamlb.hashing import hash_one
 
     out = np.empty(d, np.int32)
-    list_candidates(np.uint64(key), np.uint64(seed), False, n, 1, np.zeros(n, np.int64), out)
+    h = np.uint64(hash_one(np.uint64(key), np.uint64(seed)))
+    list_candidates(h, False, n, 1, np.zeros(n, np.int64), out)
     return out
 
 

@@ -26,7 +26,7 @@ from ._las import ITEMS, MESSAGES, THRESHOLD, WINDOW, listed, stream_of, warm_sh
 
 def _operator_rule(tolerance: float, drift: float) -> dict[str, Any]:
     """Feed an operator two windows whose costs differ by `drift`; say what it does at each."""
-    from streamlb.scheduling.learner import CostLearner
+    from streamlb.learning.learner import CostLearner
 
     window = 8
     learner = CostLearner(window=window, tolerance=tolerance, seed=1)

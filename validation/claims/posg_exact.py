@@ -52,7 +52,7 @@ def _judge_example(runs, profile) -> Verdict:
 
 def _stability(case: str) -> dict[str, Any]:
     """Feed an instance hand-made executions and see after which it sends; one cell, so that W/F is the mean so far."""
-    from streamlb.scheduling.learner import CostLearner, relative_error
+    from streamlb.learning.learner import CostLearner, relative_error
 
     if case == "matrices":
         # Snapshot 2, 4, empty; now 3, 4, 9.
@@ -120,7 +120,8 @@ class _Counted:
 def _operations(rows: int, k: int) -> dict[str, Any]:
     """Run the library's kernels, uncompiled, on arrays that count."""
     from streamlb import POSG
-    from streamlb.scheduling import learner, protocol
+    from streamlb.learning import learner
+    from streamlb.scheduling import protocol
 
     columns = 55
     at = np.arange(rows) % columns

@@ -1,0 +1,1 @@
+"""What scheduling and shedding share: learning what tuples cost, and the messages that carry it."""

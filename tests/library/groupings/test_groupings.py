@@ -1,0 +1,315 @@
+"""The groupings of paper 001 against their naive twins, and the contract that all of them keep."""
+
+import copy
+import pickle
+
+import naive
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import streamlb
+from streamlb import DChoices, Zipf
+from streamlb.groupings import d_choices
+from streamlb.groupings import solve_d as solver
+
+PLAIN = {
+    "KeyGrouping": naive.NaiveKey,
+    "ShuffleGrouping": naive.NaiveShuffle,
+    "PartialKeyGrouping": naive.NaivePartialKey,
+    "PowerOfTwoChoices": naive.NaiveTwoRandom,
+}
+HEAD = {"DChoices": "d", "WChoices": "all", "RoundRobinHead": "turn"}
+ALL = [*PLAIN, *HEAD]
+
+seeds = st.integers(0, 2**64 - 1)
+wide_keys = st.lists(st.integers(0, 2**64 - 1), max_size=60)
+
+
+@st.composite
+def head_cases(draw):
+    """Parameters small enough that keys turn hot, cool down and lose their counters within a few hundred messages."""
+    workers = draw(st.integers(1, 12))
+    theta = draw(st.sampled_from([0.05, 0.1, 0.3]))
+    return {
+        "workers": workers,
+        "sources": draw(st.integers(1, 3)),
+        "theta": theta,
+        "capacity": draw(st.sampled_from([None, int(np.ceil(1 / theta)), 40])),
+        "guard": draw(st.booleans()),
+        "seed": draw(seeds),
+        "distinct": draw(st.booleans()),
+        "rotate": draw(st.booleans()),
+        "epsilon": draw(st.sampled_from([1e-4, 1e-2])),
+        "choices": draw(st.sampled_from([None, None, 2, 3, 50])),
+    }
+
+
+def build(name, case):
+    """The twin and the grouping of one case."""
+    options = dict(case)
+    own = {"epsilon": options.pop("epsilon"), "choices": options.pop("choices")}
+    own = own if name == "DChoices" else {}
+    ref = naive.NaiveChoices(HEAD[name], **options, **own)
+    options["candidates"] = "distinct" if options.pop("distinct") else "independent"
+    options["ties"] = "rotate" if options.pop("rotate") else "first"
+    return ref, getattr(streamlb, name)(**options, **own)
+
+
+def changing_stream(seed, size, keys=40):
+    """A skewed stream whose hot keys change at its middle, so that the head changes too."""
+    drawn = Zipf(keys, 1.5).draw(size, seed=seed)
+    drawn[size // 2 :] += np.uint64(keys // 2)
+    return drawn
+
+
+@pytest.mark.parametrize("name", PLAIN)
+@given(keys=wide_keys, workers=st.integers(1, 40), sources=st.integers(1, 4), seed=seeds)
+def test_plain_matches_naive(name, keys, workers, sources, seed):
+    ref = PLAIN[name](workers, sources, seed)
+    comp = getattr(streamlb, name)(workers, sources, seed=seed)
+    assert [comp.route(key) for key in keys] == [ref.route(key) for key in keys]
+    assert comp.source_loads.tolist() == ref.load
+
+
+@pytest.mark.parametrize("name", HEAD)
+@given(case=head_cases(), stream=st.integers(0, 99), weighted=st.booleans())
+def test_head_matches_naive(name, case, stream, weighted):
+    ref, comp = build(name, case)
+    keys = changing_stream(stream, 500)
+    weights = np.random.default_rng(stream).integers(0, 4, keys.size) if weighted else np.ones(keys.size, np.int64)
+    expected = [ref.route(int(key), None, int(weight)) for key, weight in zip(keys, weights)]
+    assert comp.route_many(keys, weights).tolist() == expected
+    assert comp.source_loads.tolist() == ref.load
+    for source, view in enumerate(ref.views):
+        hot = sorted(key for key in view.counts if ref.is_hot(view, key))
+        assert sorted(comp.head(source)[0].tolist()) == hot
+        if name == "DChoices":
+            assert comp.d_by_source[source] == view.d
+            sent, d = comp.d_history(source)
+            assert list(zip(sent.tolist(), d.tolist())) == view.history
+
+
+@pytest.mark.parametrize("name", ALL)
+@given(data=st.data())
+def test_batch_is_looped_single(name, data):
+    """Outputs and state, however the messages are cut; weights and given sources included."""
+    cut, other = sorted(data.draw(st.lists(st.integers(0, 900), min_size=2, max_size=2)))
+    source = data.draw(st.sampled_from([None, 1]))
+    keys = changing_stream(data.draw(st.integers(0, 9)), 900)
+    weights = np.arange(900) % 3
+    options = {} if name in PLAIN else {"theta": 0.05}
+    whole, parts = (getattr(streamlb, name)(7, 3, seed=5, **options) for _ in range(2))
+    ref = whole.route_many(keys, weights, source)
+    comp = [
+        *parts.route_many(keys[:cut], weights[:cut], source),
+        *(parts.route(int(key), source, int(weight)) for key, weight in zip(keys[cut:other], weights[cut:other])),
+        *parts.route_many(keys[other:], weights[other:], source),
+    ]
+    assert ref.dtype == np.int32
+    assert ref.tolist() == comp
+    assert whole.state() == parts.state()
+    assert whole.loads.sum() == weights.sum()
+    assert whole.messages == 900
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_state_pickle_copy_and_reset(name):
+    keys = changing_stream(3, 4000)
+    grouping = getattr(streamlb, name)(9, 2, seed=11)
+    fresh = grouping.state()
+    grouping.route_many(keys[:3000])
+    assert grouping.state() != fresh
+    twins = [
+        type(grouping).from_state(grouping.state()),
+        pickle.loads(pickle.dumps(grouping)),
+        copy.deepcopy(grouping),
+        copy.copy(grouping),
+    ]
+    ref = grouping.route_many(keys[3000:])
+    for twin in twins:
+        assert twin.route_many(keys[3000:]).tolist() == ref.tolist()
+        assert twin.state() == grouping.state()
+        assert repr(twin) == repr(grouping)
+    assert eval(repr(grouping), vars(streamlb) | {name: type(grouping)}).state() == fresh
+    grouping.reset()
+    assert grouping.state() == fresh
+
+
+def test_pool_grows_and_travels():
+    """Long lists for many hot keys: the pool grows, and a restored grouping goes on the same way."""
+    grouping = DChoices(200, seed=1, theta=0.001)
+    keys = Zipf(10_000, 1.1).draw(60_000, seed=2)
+    grouping.route_many(keys[:50_000])
+    _, _, _, pool = grouping._state
+    assert pool.size > d_choices._POOL
+    twin = DChoices.from_state(grouping.state())
+    assert twin.route_many(keys[50_000:]).tolist() == grouping.route_many(keys[50_000:]).tolist()
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_one_signature_per_kernel(name):
+    grouping = getattr(streamlb, name)(5, 2)
+    grouping.route(2**64 - 1)
+    grouping.route("a", 1)
+    grouping.route(b"a", weight=np.int64(3))
+    grouping.route(np.uint32(7), source=np.int8(1), weight=True)
+    grouping.route_many([2**64 - 1, 0])
+    grouping.route_many(["a", "b"], [1, 2], 1)
+    grouping.route_many(np.arange(10)[::2], weights=np.arange(5.0))
+    assert len(grouping._route.signatures) == 1
+    assert len(grouping._route_many.signatures) == 1
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_edges(name):
+    grouping = getattr(streamlb, name)
+    assert grouping(1).route_many([5] * 100).tolist() == [0] * 100
+    assert grouping(3).route_many([]).tolist() == []
+    wide = grouping(10_000, seed=3)
+    workers = wide.route_many(np.full(300_000, 2**64 - 1, np.uint64))
+    assert workers.min() >= 0
+    assert workers.max() < 10_000
+    assert wide.loads.sum() == 300_000
+    assert grouping(7).route(2**64 - 1) == grouping(7).route(-1)
+
+
+@pytest.mark.parametrize("name", ALL)
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"workers": 0}, "workers must be in \\[1, .*got 0"),
+        ({"workers": -3}, "workers must be .*got -3"),
+        ({"workers": 2.0}, "workers must be an integer"),
+        ({"workers": 2, "sources": 0}, "sources must be .*got 0"),
+        ({"workers": 2, "seed": 0.5}, "seed must be an integer"),
+    ],
+)
+def test_bad_parameters(name, arguments, message):
+    with pytest.raises((ValueError, TypeError), match=message):
+        getattr(streamlb, name)(**arguments)
+
+
+@pytest.mark.parametrize("name", HEAD)
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"theta": 0}, "theta must be in \\(0, 1\\)"),
+        ({"theta": 1.0}, "theta must be in \\(0, 1\\)"),
+        ({"theta": float("nan")}, "theta must be"),
+        ({"theta": 1e-12}, "theta must be at least 2\\*\\*-27"),
+        ({"theta": 5e-324}, "theta must be at least 2\\*\\*-27"),
+        ({"capacity": 24}, "capacity must be at least 25 .*theta=0.04, got 24"),
+        ({"theta": 0.01, "capacity": 99}, "capacity must be at least 100"),
+        ({"guard": 1}, "guard must be True or False"),
+        ({"candidates": "both"}, "candidates must be one of 'distinct', 'independent'"),
+        ({"ties": "last"}, "ties must be one of 'rotate', 'first'"),
+    ],
+)
+def test_bad_options(name, options, message):
+    with pytest.raises((ValueError, TypeError), match=message):
+        getattr(streamlb, name)(5, **options)
+
+
+@pytest.mark.parametrize("choices", [1, 0, 2.5])
+def test_bad_choices(choices):
+    with pytest.raises((ValueError, TypeError), match="choices must be"):
+        DChoices(5, choices=choices)
+
+
+@pytest.mark.parametrize("epsilon", [0, -1e-4, float("inf")])
+def test_bad_epsilon(epsilon):
+    with pytest.raises(ValueError, match="epsilon must be finite and more than 0"):
+        DChoices(5, epsilon=epsilon)
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_bad_messages_change_nothing(name):
+    grouping = getattr(streamlb, name)(5, 2)
+    before = grouping.state()
+    for call in (
+        lambda: grouping.route(1.5),
+        lambda: grouping.route(None),
+        lambda: grouping.route(1, source=2),
+        lambda: grouping.route(1, source=-1),
+        lambda: grouping.route(1, weight=-1),
+        lambda: grouping.route(1, weight=0.5),
+        lambda: grouping.route_many([1, None]),
+        lambda: grouping.route_many([1, 2], weights=[1, -1]),
+        lambda: grouping.route_many([1, 2], weights=[1, float("nan")]),
+        lambda: grouping.route_many([1, 2], weights=[1]),
+        lambda: grouping.route_many([1, 2], source=2),
+    ):
+        with pytest.raises((TypeError, ValueError)):
+            call()
+    assert grouping.state() == before
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_bad_states(name):
+    grouping = getattr(streamlb, name)(5, 2)
+    state = bytearray(grouping.state())
+    other = "KeyGrouping" if name != "KeyGrouping" else "ShuffleGrouping"
+    with pytest.raises(ValueError, match="must be of class"):
+        getattr(streamlb, other).from_state(bytes(state))
+    state[-10] ^= 1
+    with pytest.raises(ValueError, match="checksum"):
+        type(grouping).from_state(bytes(state))
+    version = type("Later", (type(grouping),), {"__slots__": (), "__name__": name, "_version": 99})
+    version.__name__ = name
+    with pytest.raises(ValueError, match="version 99"):
+        version.from_state(grouping.state())
+
+
+@given(
+    raw=st.lists(st.floats(0.001, 1.0), min_size=1, max_size=15),
+    head=st.floats(0.05, 1.0),
+    n=st.integers(1, 60),
+    epsilon=st.sampled_from([1e-5, 1e-4, 1e-2]),
+    distinct=st.booleans(),
+)
+def test_fewest_choices_matches_naive(raw, head, n, epsilon, distinct):
+    shares = np.sort(np.array(raw) / sum(raw) * head)[::-1].copy()
+    ref = naive.naive_fewest_choices(shares.tolist(), n, epsilon, distinct)
+    assert solver.fewest_choices(shares, n, epsilon, distinct) == ref
+
+
+def test_no_key_loses_its_first_two_workers_when_it_turns_hot():
+    out = np.empty(20, np.int32)
+    for distinct in (False, True):
+        for key in range(50):
+            d_choices.list_candidates(
+                np.uint64(naive.key_hash(key, 9)), distinct, 20, 1 + key, np.zeros(20, np.int64), out
+            )
+            ref = naive.NaiveChoices("d", 20, seed=9, distinct=distinct).workers_of(key, 20)
+            assert out.tolist() == ref
+            assert (len(set(ref)) == 20) is distinct
+
+
+def test_head_gathers_the_sources():
+    grouping = DChoices(10, 3, seed=1)
+    keys = Zipf(1000, 1.4).draw(30_000, seed=4)
+    grouping.route_many(keys)
+    hot, shares = grouping.head()
+    union = set().union(*(grouping.head(source)[0].tolist() for source in range(3)))
+    assert set(hot.tolist()) == union
+    # With 1000 keys and 1000 counters every count is exact.
+    assert shares == pytest.approx([np.mean(keys == key) for key in hot], abs=1e-15)
+    assert (np.diff(shares) <= 0).all()
+
+
+@pytest.mark.parametrize("name", HEAD)
+def test_history_of_d(name):
+    grouping = getattr(streamlb, name)(20, 2)
+    grouping.route_many(Zipf(1000, 1.4).draw(20_000, seed=4))
+    for source in range(2):
+        sent, d = grouping.d_history(source)
+        assert (np.diff(sent) >= 0).all()
+        if name == "DChoices":
+            assert d[-1] == grouping.d_by_source[source]
+        else:
+            assert d.size == 0  # all workers from the start
+            assert grouping.d == 20
+    with pytest.raises(ValueError, match="source must be in"):
+        grouping.d_history(2)
