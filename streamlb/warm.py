@@ -16,10 +16,13 @@ def _keys() -> None:
 
     from streamlb.hashing import hash_one
     from streamlb.keys import key_array, key_int
+    from streamlb.ratios import ceil_share, reaches
 
     key_array(["a", "b"])
     key_int("a")
     hash_one(np.uint64(1), np.uint64(0))
+    reaches(1, 2, 1, 2, 0.5)
+    ceil_share(2, 1, 2, 0.5)
 
 
 def _streams() -> None:
