@@ -1,6 +1,6 @@
 """Shares and limits that mean what the user wrote: exact where m * theta or (1 + epsilon) m / n is a whole number.
 
-In floats (1 + 0.01) / 50 * 25000 is 505.00000000000006, so that a worker with 505 messages would seem to have room
+In floats (1 + 0.01) / 20 * 10000 is 505.00000000000006, so that a worker with 505 messages would seem to have room
 for one more, and 0.2 / 7 is not 1 / 35. Here a number that a user gives is a fraction (`fraction_of`), and a count is
 compared with that fraction of m exactly (`reaches`, `ceil_share`). Nearly always a float decides, because the count
 is far from the limit; only in a near tie are the products compared in 128 bits.

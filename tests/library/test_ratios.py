@@ -52,9 +52,9 @@ def test_limits_that_are_whole_numbers_are_met_exactly(n, digits, numerator, k):
 
 
 def test_the_examples_where_floats_go_wrong():
-    over, under, value = terms_of((1 + fraction_of(0.01)) / 50)
-    assert (1 + 0.01) / 50 * 25_000 > 505  # 505.00000000000006: a worker with 505 would seem to have room
-    assert ceil_share(25_000, over, under, value) == 505
+    over, under, value = terms_of((1 + fraction_of(0.01)) / 20)
+    assert (1 + 0.01) / 20 * 10_000 > 505  # 505.00000000000006: a worker with 505 would seem to have room
+    assert ceil_share(10_000, over, under, value) == 505
 
 
 def test_terms_that_do_not_fit_are_replaced_by_the_nearest_that_do():
