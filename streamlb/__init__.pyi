@@ -44,8 +44,8 @@ from streamlb.groupings.w_choices import WChoices as WChoices
 # scheduling
 from streamlb.scheduling.greedy import greedy_schedule as greedy_schedule
 from streamlb.scheduling.posg import POSG as POSG
-from streamlb.scheduling.split import POSGInstance as POSGInstance
-from streamlb.scheduling.split import POSGScheduler as POSGScheduler
+from streamlb.scheduling.posg import POSGInstance as POSGInstance
+from streamlb.scheduling.posg import POSGScheduler as POSGScheduler
 
 # shedding
 from streamlb.shedding.baselines import FullKnowledge as FullKnowledge

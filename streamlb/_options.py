@@ -32,9 +32,9 @@ def bind(caller: str, options: Any, args: tuple, kwargs: dict[str, Any]) -> Any:
     return options(*args, **kwargs)
 
 
-def as_dict(options: Any) -> dict[str, Any]:
-    """Return the options by name, in order: what a state or a repr shows."""
-    return {field.name: getattr(options, field.name) for field in dataclasses.fields(options)}
+def as_dict(options: Any, kind: Any = None) -> dict[str, Any]:
+    """Return the options by name, in order: what a state or a repr shows. With `kind`, a base, only those of that base."""
+    return {field.name: getattr(options, field.name) for field in dataclasses.fields(kind or options)}
 
 
 def show(name: str, values: dict[str, Any]) -> str:
@@ -58,3 +58,16 @@ def takes(options: type) -> Callable[[_Class], _Class]:
 
 def _reader(name: str) -> Callable[[Any], Any]:
     return lambda self: getattr(self.options, name)
+
+
+def keyword_only(after: str) -> Callable[[_Class], _Class]:
+    """Return a decorator for a dataclass of options: `bind` and `takes` give those behind `after` by name only."""
+
+    def decorate(options: _Class) -> _Class:
+        parameters = list(inspect.signature(options).parameters.values())
+        last = [parameter.name for parameter in parameters].index(after)
+        named = [parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY) for parameter in parameters[last + 1 :]]
+        options.__signature__ = inspect.Signature([*parameters[: last + 1], *named])  # type: ignore[attr-defined]
+        return options
+
+    return decorate

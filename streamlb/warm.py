@@ -109,8 +109,7 @@ def _placement() -> None:
 
 def _scheduling() -> None:
     from streamlb.scheduling.greedy import greedy_schedule
-    from streamlb.scheduling.posg import POSG
-    from streamlb.scheduling.split import POSGInstance, POSGScheduler
+    from streamlb.scheduling.posg import POSG, POSGInstance, POSGScheduler
     from streamlb.simulation.operator import POLICIES, simulate_operator
 
     for machines in (2, 100):

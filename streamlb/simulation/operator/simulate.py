@@ -1,10 +1,11 @@
-"""k operator instances behind a scheduler, each with a first-come-first-served queue (paper 000, section V-B).
+"""k operator instances behind a scheduler, each serving first come, first served (Rivetti et al. 2015, section V-B).
 
-`simulate_operator` feeds the kernels of `_operator` with chunks of the stream and gathers what they measure.
+`simulate_operator` feeds a policy with chunks of the stream and gathers what it measures.
 """
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -12,14 +13,11 @@ from typing import Any
 import numpy as np
 
 from streamlb import _check
-from streamlb.hashing import sketch_family
 from streamlb.keys import key_array
 from streamlb.rng import uniforms
-from streamlb.scheduling.posg import count_messages
-from streamlb.scheduling.protocol import FIRST_RUN, MATRICES, PHASES, ROUND_ROBIN, Rules
-from streamlb.simulation._operator import RECEIVED, run_feedback, run_full_knowledge, run_posg, run_round_robin, train
+from streamlb.simulation.operator.kernels import Stretch
+from streamlb.simulation.operator.policies import POLICIES
 
-POLICIES = ("posg", "round_robin", "full_knowledge", "least_work", "one_column", "feedback")
 ARRIVALS = ("constant", "poisson", "bursty")
 _CHUNK = 1 << 16
 
@@ -51,101 +49,6 @@ class OperatorResult:
     blocks: Any = field(default=None, repr=False)
     completion: Any = field(default=None, repr=False)
     assignment: Any = field(default=None, repr=False)
-
-
-class _Policy:
-    """The state of one policy between two calls of its kernel."""
-
-    def __init__(self, name: str, k: int, every: int, options: dict[str, Any], seed: int):
-        self.name, self.k, self.every = name, k, every
-        self.free = np.zeros(k)
-        self.messages = 0
-        if name in ("posg", "one_column"):
-            if name == "one_column":
-                options = {"delta": 0.5, **options, "columns": 1}
-            self.rules = Rules(k, seed=seed, **options)
-            self.family = sketch_family(self.rules.rows, self.rules.seed)
-            self.at = np.zeros(self.rules.rows, np.int64)
-            self.learners = tuple(self.rules.learners().values())
-            self.scheduler = tuple(self.rules.scheduler().values())
-            self.log = np.zeros((64 + 8 * k, 2), np.int64)
-            self._make_box(16 + 4 * k)
-        elif options:
-            raise TypeError(f"policy {name!r} takes no option {next(iter(options))!r}")
-        if name == "round_robin":
-            self.turn = 0
-        if name in ("full_knowledge", "least_work"):
-            self.load = np.zeros(k)
-        if name == "feedback":
-            self.known, self.done = np.zeros((4, k)), np.zeros((2, k))
-            self.first, self.queue = np.zeros((2, k), np.int64), np.zeros((k, 64, 4))
-
-    def _make_box(self, slots: int) -> None:
-        shape = (slots, self.rules.rows, self.rules.columns)
-        self.box = (
-            np.full(slots, np.inf), np.zeros((slots, 3)), np.zeros((slots, 4), np.int64), np.zeros(shape, np.int64), np.zeros(shape)
-        )  # fmt: skip
-
-    def train(self, keys: np.ndarray, costs: np.ndarray, speeds: np.ndarray) -> None:
-        if self.name in ("posg", "one_column"):
-            train(keys, costs, speeds, self.rules.tolerance, self.family, self.at, *self.learners, *self.scheduler)
-            self.scheduler[4][MATRICES] = 0
-
-    def run(
-        self, offset: int, keys: Any, arrivals: Any, costs: Any, speeds: Any, network: Any, out: Any, chosen: Any
-    ) -> int:
-        """Handle tuples and return how many; fewer than given only after making room for the rest."""
-        delay, control = network
-        if self.name == "round_robin":
-            self.turn = run_round_robin(arrivals, costs, speeds, delay, self.turn, self.free, out, chosen)
-        elif self.name in ("full_knowledge", "least_work"):
-            backlog = self.name == "least_work"
-            run_full_knowledge(arrivals, costs, speeds, delay, backlog, self.free, self.load, out, chosen)
-        elif self.name == "feedback":
-            state = self.first, self.free, self.known, self.done, self.queue
-            done = run_feedback(arrivals, costs, speeds, delay, control, self.every, *state, out, chosen)
-            if done < costs.size:
-                self._widen_queue()
-            return done
-        else:
-            done = run_posg(
-                keys, arrivals, costs, speeds, delay, control, self.rules.tolerance, offset, self.family, self.at, self.free,
-                *self.learners, *self.scheduler, *self.box, self.log, out, chosen,
-            )  # fmt: skip
-            if done < costs.size:
-                self._make_room()
-            return done
-        return costs.size
-
-    def _widen_queue(self) -> None:
-        k, capacity, width = self.queue.shape
-        wider = np.zeros((k, 2 * capacity, width))
-        for i in range(k):
-            wider[i, :capacity] = np.roll(self.queue[i], -self.first[0, i], axis=0)
-        self.first[0] = 0
-        self.queue = wider
-
-    def _make_room(self) -> None:
-        old, slots = self.box, self.box[0].size
-        self._make_box(2 * slots)
-        for wide, narrow in zip(self.box, old):
-            wide[:slots] = narrow
-        self.log = np.concatenate([self.log, np.zeros_like(self.log)])
-
-    def report(self) -> dict[str, Any]:
-        """Return the fields of `OperatorResult` that only this policy can fill."""
-        if self.name == "feedback":
-            return {"messages": {"reports": int((self.done[0] // self.every).sum())}}
-        if self.name not in ("posg", "one_column"):
-            return {}
-        regs = self.scheduler[4]
-        notes = self.log[1 : 1 + self.log[0, 0]].tolist()
-        return {
-            "first_run": int(regs[FIRST_RUN]) if regs[FIRST_RUN] >= 0 else None,
-            "phases": [(0, PHASES[ROUND_ROBIN]), *((t, PHASES[what]) for t, what in notes if what < RECEIVED)],
-            "received": [(t, what - RECEIVED) for t, what in notes if what >= RECEIVED],
-            "messages": count_messages(regs, self.rules),
-        }
 
 
 def _arrival_chunks(arrivals: Any, m: int, interval: float, burst: int, seed: int, chunk: int) -> Iterator[np.ndarray]:
@@ -266,7 +169,8 @@ def simulate_operator(
     m, k = costs.size, _check.integer("instances", instances, 1, 2**31 - 1)
     if m == 0:
         raise ValueError("keys must hold at least one tuple, got none")
-    _check.choice("policy", policy, POLICIES)
+    kind = POLICIES[_check.choice("policy", policy, tuple(POLICIES))]
+    _check_options(policy, kind.OPTIONS, options)
     over = _check.real("overprovisioning", overprovisioning, 0.0, low_open=True)
     seed = _check.seed_value(seed)
     network = _check.real("latency", latency, 0.0), _check.real("control_latency", control_latency, 0.0)
@@ -286,7 +190,7 @@ def simulate_operator(
     burst = _check.integer("burst", burst, 1)
     block = None if block is None else _check.integer("block", block, 1)
     segments = _speed_segments(speeds, changes, k, m)
-    state = _Policy(policy, k, _check.integer("every", every, 1), options, seed)
+    state = kind(k, seed, _check.integer("every", every, 1), options)
     if not warmup:
         state.train(keys, costs, segments[0][2])
 
@@ -303,7 +207,7 @@ def simulate_operator(
             while at < end:
                 part = slice(at - start, end - start)
                 into = out[part], chosen[part] if keep else chosen
-                at += state.run(at, keys[at:end], times[part], costs[at:end], factors, network, *into)
+                at += state.run(Stretch(at, keys[at:end], times[part], costs[at:end], factors, *network, *into))
         stays = out[: times.size]
         total += float(stays.sum())
         squares += float(np.einsum("i,i->", stays, stays))  # np.dot would start threads
@@ -322,6 +226,15 @@ def simulate_operator(
         completion=None if kept is None else kept[0],
         assignment=None if kept is None else kept[1],
     )  # fmt: skip
+
+
+def _check_options(policy: str, taken: tuple[str, ...], options: dict[str, Any]) -> None:
+    """Refuse an option that this policy does not take, and say what can be given."""
+    unknown = [name for name in options if name not in taken]
+    if unknown:
+        own = ", ".join(name for name in inspect.signature(simulate_operator).parameters if name != "options")
+        more = f"policy {policy!r} takes {', '.join(taken)}" if taken else f"policy {policy!r} takes no options"
+        raise TypeError(f"simulate_operator got an unexpected keyword argument {unknown[0]!r}; it takes {own}; {more}")
 
 
 def _block_statistics(stays: np.ndarray, block: int) -> np.ndarray:
