@@ -57,7 +57,10 @@ def takes(options: type) -> Callable[[_Class], _Class]:
 
 
 def _reader(name: str) -> Callable[[Any], Any]:
-    return lambda self: getattr(self.options, name)
+    def read(self: Any) -> Any:  # not a lambda: numpydoc looks for a `def`
+        return getattr(self.options, name)
+
+    return read
 
 
 def keyword_only(after: str) -> Callable[[_Class], _Class]:

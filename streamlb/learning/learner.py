@@ -1,13 +1,14 @@
-"""What an operator instance learns about its tuples' execution times (Rivetti et al. 2015, section III-B).
+"""What an operator instance learns about execution times (Rivetti et al. 2015, section III-B).
 
-An instance keeps two Count-Min matrices under the same hash functions: F counts the executions of a cell and W sums
-their times. After the first `window` executions (START) it takes a snapshot of W/F. From then on (STABILIZING) it
-compares the snapshot with the present W/F every `window` executions: if their relative error is at most `tolerance`
-the pair is stable, is sent and starts anew, and if not the snapshot is taken again. Load-aware shedding (Rivetti et
-al. 2016, section 3.1) learns in the same way.
+An instance keeps two Count-Min matrices under the same hash functions: F counts the executions of a
+cell and W sums their times. After the first `window` executions (START) it takes a snapshot of W/F.
+From then on (STABILIZING) it compares the snapshot with the present W/F every `window` executions:
+if their relative error is at most `tolerance` the pair is stable, is sent and starts anew, and if
+not the snapshot is taken again. Load-aware shedding (Rivetti et al. 2016, section 3.1) learns in
+the same way.
 
-State, for a stack of instances: the cells `F` int64, `W` and `snapshot` float64[instances, rows, columns], and one
-`LEARNER` record for each instance. One instance is a stack of one.
+State, for a stack of instances: the cells `F` int64, `W` and `snapshot` float64[instances, rows,
+columns], and one `LEARNER` record for each instance. One instance is a stack of one.
 """
 
 from __future__ import annotations
@@ -25,17 +26,20 @@ from streamlb.hashing import mix, sketch_column, sketch_family
 from streamlb.keys import key_int
 from streamlb.sketches.count_min import sketch_shape
 
-# What an instance knows beside its cells: executions since the last look at stability; whether it is past START;
-# looks at stability so far; pairs of matrices sent; the sum of all execution times; the relative error at the last look.
+# What an instance knows beside its cells: executions since the last look at stability; whether it
+# is past START; looks at stability so far; pairs of matrices sent; the sum of all execution times;
+# the relative error at the last look.
 LEARNER = np.dtype(
     [("since", "i8"), ("stabilizing", "i8"), ("looks", "i8"), ("sent", "i8"), ("busy", "f8"), ("error", "f8")]
 )
-# How instances learn: executions between two looks, whether empty cells count in the relative error, and its bound.
+# How instances learn: executions between two looks, whether empty cells count in the relative
+# error, and its bound.
 LEARNING = np.dtype([("window", "i8"), ("printed", "i8"), ("tolerance", "f8")])
 
 # Cells of a stack of pairs, int64 and float64[entries, rows, columns].
 Cells = namedtuple("Cells", "F W")
-# A stack of learners: their cells, W/F at the last snapshot (EMPTY where a cell was empty), and their LEARNER records.
+# A stack of learners: their cells, W/F at the last snapshot (EMPTY where a cell was empty), and
+# their LEARNER records.
 Learners = namedtuple("Learners", "cells snapshot own")
 
 PHASES = ("START", "STABILIZING")
@@ -54,7 +58,7 @@ def find_columns(key, family, columns, at):
 
 @njit(cache=True, nogil=True, forceinline=True)
 def estimate_cost(at, i, cells, unseen):
-    """Return W/F of entry i in the row of least F (the first of equals), or `unseen` where that cell is empty."""
+    """Return W/F of entry i in the row of least F (the first of equals), or `unseen` if empty."""
     best = 0
     least = cells.F[i, 0, at[0]]
     for row in range(1, at.size):
@@ -78,7 +82,10 @@ def mean_cost(i, cells):
 
 @njit(cache=True, nogil=True)
 def relative_error(i, cells, snapshot, printed):
-    """Return eta (equation 1): over the cells that were not empty at the snapshot or, as printed, over all cells."""
+    """Return eta (equation 1), over the cells that were not empty at the snapshot.
+
+    With `printed` it is over all cells, exactly as printed in the paper.
+    """
     moved = 0.0
     total = 0.0
     for row in range(cells.F.shape[1]):
@@ -107,7 +114,7 @@ def take_snapshot(i, cells, snapshot):
 
 @njit(cache=True, nogil=True)
 def end_of_window(i, learners, rules):
-    """Look at the stability of learner i under the LEARNING `rules`; return whether its pair is stable."""
+    """Look at the stability of learner i by the LEARNING `rules`; True when its pair is stable."""
     own = learners.own[i]
     own.since = 0
     if own.stabilizing == 1:
@@ -122,7 +129,10 @@ def end_of_window(i, learners, rules):
 
 @njit(cache=True, nogil=True, forceinline=True)
 def add_execution(at, cost, i, learners, window):
-    """Add one execution of the key with columns `at` to learner i; True when a window ends: call `end_of_window`."""
+    """Add one execution of the key with columns `at` to learner i; True when a window ends.
+
+    The caller then calls `end_of_window`.
+    """
     cells, own = learners.cells, learners.own[i]
     for row in range(at.size):
         cells.F[i, row, at[row]] += 1
@@ -134,7 +144,7 @@ def add_execution(at, cost, i, learners, window):
 
 @njit(cache=True, nogil=True)
 def learn_execution(at, cost, i, learners, rules):
-    """Add one execution of the key with columns `at` to learner i; return whether its pair is to be sent."""
+    """Add one execution of the key with columns `at` to learner i; True when its pair is stable."""
     if not add_execution(at, cost, i, learners, rules.window):
         return False
     return end_of_window(i, learners, rules)
@@ -142,10 +152,11 @@ def learn_execution(at, cost, i, learners, rules):
 
 @njit(cache=True, nogil=True)
 def worth_sending(i, cells, sent, tolerance):
-    """Return whether pair i differs from the one sent last, whose W/F are in `sent`; if so, note it as sent.
+    """Return whether pair i differs from the one sent last; if so, note it as sent.
 
-    It differs when a cell that both know moved by more than 3 tolerance (relative, on average) or the mean over all
-    of them by more than tolerance: cells are noisy, their mean is not. Before the first pair, `sent` is all EMPTY.
+    `sent` holds W/F of the pairs sent last. A pair differs when a cell that both know moved by more
+    than 3 tolerance (relative, on average) or the mean over all of them by more than tolerance:
+    cells are noisy, their mean is not. Before the first pair, `sent` is all EMPTY.
     """
     moved, old_sum, new_sum = 0.0, 0.0, 0.0
     for row in range(cells.F.shape[1]):
@@ -161,7 +172,8 @@ def worth_sending(i, cells, sent, tolerance):
     return True
 
 
-# Loops, not slices: a slice counts references and can raise, which slows every kernel that it is inlined into.
+# Loops, not slices: a slice counts references and can raise, which slows every kernel that it is
+# inlined into.
 @njit(cache=True, nogil=True)
 def clear_pair(i, cells):
     """Empty entry i of a stack of pairs."""
@@ -216,7 +228,7 @@ def _estimate_key(key, family, F, W, at, unseen):
 
 @dataclass(frozen=True)
 class LearnerOptions:
-    """How an instance learns: the options that POSG, load-aware shedding and `CostLearner` have in common."""
+    """How an instance learns: what POSG, load-aware shedding and `CostLearner` have in common."""
 
     window: Any = 1024
     tolerance: Any = 0.05
@@ -254,7 +266,7 @@ class LearnerOptions:
 
 @takes(LearnerOptions)
 class CostLearner:
-    """Learn what tuples cost on one operator instance, and say when that knowledge is stable enough to send.
+    """Learn what tuples cost on one operator instance, and say when that is stable enough to send.
 
     Parameters
     ----------
@@ -267,8 +279,8 @@ class CostLearner:
     seed : int, SeedSequence or None
         Of the hash functions. Whoever reads the matrices needs the same.
     stability : {"nonempty", "printed"}
-        Cells that count in the relative error: those that held something at the snapshot or, as printed in the
-        papers, all of them (empty ones as 0).
+        Cells that count in the relative error: those that held something at the snapshot or, as
+        printed in the papers, all of them (empty ones as 0).
     rounding : {"ceil", "floor"}
         How e/epsilon becomes a number of columns.
     columns : int, optional
@@ -339,7 +351,7 @@ class CostLearner:
         return _learn_key(key_int(key), cost, self.family, self.F, self.W, self.snapshot, self._registers, self._at)
 
     def take(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return copies of F and W, int64 and float64[rows, columns], and start anew with empty ones."""
+        """Return copies of F and W, each [rows, columns], and start anew with empty ones."""
         pair = self.F[0].copy(), self.W[0].copy()
         _take(self.F, self.W, self.snapshot, self._registers)
         return pair

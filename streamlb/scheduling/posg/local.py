@@ -1,9 +1,9 @@
-"""POSG in one process: the scheduler and the learners of all instances behind two calls (Rivetti et al. 2015, section III).
+"""POSG in one process: scheduler and learners behind two calls (Rivetti et al. 2015, section III).
 
 All state is one flat int64 array: the scheduler (see `scheduler`) and behind it what the instances
-have. `_parts` alone knows the layout of that second part. A tuple that carries a request is known by
-counting: instances work first come, first served, so the request is answered when its instance has
-completed as many tuples as were submitted to it up to that one.
+have, laid out by `_parts`. A tuple that carries a request is known by counting: instances work
+first come, first served, so the request is answered when its instance has completed as many tuples
+as were submitted to it up to that one.
 """
 
 from __future__ import annotations
@@ -42,9 +42,9 @@ from streamlb.scheduling.posg.scheduler import (
     submit_key,
 )
 
-# For each instance: tuples submitted to it, tuples that it completed, which of them carries a request
-# (0: none), and what the request says: its epoch, and what the scheduler believed once that tuple was
-# assigned, namely the instance's clock and the sum of all that was ever assigned to it.
+# For each instance: tuples submitted to it, tuples that it completed, which of them carries a
+# request (0: none), and what the request says: its epoch, and what the scheduler believed once that
+# tuple was assigned, namely the instance's clock and the sum of all that was ever assigned to it.
 TRAFFIC = np.dtype(
     [
         ("submitted", "i8"),
@@ -78,13 +78,16 @@ def _parts(start, k, rows, columns):
 
 @njit(nogil=True, inline="always")
 def traffic_of(flat, start, shape):
-    """Return the TRAFFIC in a flat array, which is what follows a scheduler with matrices of this shape."""
+    """Return the TRAFFIC in a flat array; it follows a scheduler with matrices of this shape."""
     return flat[start : _parts(start, *shape)[0]].view(TRAFFIC)
 
 
 @njit(cache=True, nogil=True)
 def learnt_of(flat, start, shape):
-    """Return the `Learnt` in a flat array. Apart from the traffic, because each reshape costs a call 10 ns."""
+    """Return the `Learnt` in a flat array.
+
+    Apart from the traffic, which is all that `submit` needs: each reshape costs a call 10 ns.
+    """
     rules, own, F, W, snapshot, sent, end = _parts(start, *shape)
     cells = Cells(flat[F:W].reshape(shape), flat[W:snapshot].view(np.float64).reshape(shape))
     learners = Learners(cells, flat[snapshot:sent].view(np.float64).reshape(shape), flat[own:F].view(LEARNER))
@@ -122,7 +125,7 @@ def _submit_many(keys, now, flat, out):
 
 @njit(cache=True, nogil=True)
 def _complete(i, key, elapsed, now, flat):
-    """Learn from one execution; the instance's reply and matrices, if due, reach the scheduler at once."""
+    """Learn from one execution; a reply and matrices that are due reach the scheduler at once."""
     scheduler, start = scheduler_of(flat)
     if scheduler.instances[i].active == 0:
         scheduler.own[0].ignored += 1
@@ -150,11 +153,11 @@ def _views(flat: np.ndarray) -> tuple[np.ndarray, Learnt]:
 
 @takes(POSGOptions)
 class POSG(Scheduling):
-    """Send each tuple to the instance that will be free first, by learning what tuples cost from how long they took.
+    """Send each tuple to the instance that will be free first, by learning what tuples cost.
 
     Call `submit` for each tuple, run it where it says, and `complete` it with the time it took. The
-    protocol of Rivetti et al. 2015 runs behind these two calls. Until every instance has shown stable
-    execution times, tuples go round robin.
+    protocol of Rivetti et al. 2015 runs behind these two calls. Until every instance has shown
+    stable execution times, tuples go round robin.
 
     Parameters
     ----------
@@ -169,33 +172,34 @@ class POSG(Scheduling):
     seed : int, SeedSequence or None
         Of the hash functions.
     stability : {"nonempty", "printed"}
-        Cells that count in the relative error: those that were not empty at the snapshot or, exactly as
-        printed in the paper, all of them.
+        Cells that count in the relative error: those that were not empty at the snapshot or,
+        exactly as printed in the paper, all of them.
     rounding : {"ceil", "floor"}
         How e/epsilon becomes a number of columns; the paper has both.
     columns : int, optional
         The number of columns itself; 1 gives a scheduler that knows no content.
     clock : {"wall", "busy"}
-        What an instance reports: the time at which it completed the tuple or, exactly as printed in the
-        paper, the sum of its execution times.
+        What an instance reports: the time at which it completed the tuple or, exactly as printed in
+        the paper, the sum of its execution times.
     resend : {"always", "changed"}
-        Whether a stable pair of matrices is sent each time, as printed, or only when it differs from the
-        one sent last.
+        Whether a stable pair of matrices is sent each time, as printed, or only when it differs
+        from the one sent last.
     idle : {"ignore", "clamp"}
-        Whether an estimated clock behind the present counts as the present; replies are then taken as
-        absolute times. Wall clock only.
+        Whether an estimated clock behind the present counts as the present; replies are then taken
+        as absolute times. Wall clock only.
     ties : {"first", "least_recent"}
         Which of equal instances is taken.
     unseen : {"mean", "zero"}
         Estimate of a key that an instance's matrices do not know.
     synchronise : {"barrier", "staggered"}
-        Whether all instances are asked together, as printed, or each alone, its reply applied at once.
+        Whether all instances are asked together, as printed, or each alone, its reply applied at
+        once.
     resync : bool or int
-        Tuples in RUN after which instances are asked again; True is window * instances, False never (as
-        printed).
+        Tuples in RUN after which instances are asked again; True is window * instances, False never
+        (as printed).
     timeout : int, optional
-        Tuples after which missing replies are awaited no more; window * instances by default, never for
-        False.
+        Tuples after which missing replies are awaited no more; window * instances by default, never
+        for False.
 
     Examples
     --------
@@ -211,8 +215,8 @@ class POSG(Scheduling):
 
     Notes
     -----
-    With ``clock="wall"`` the time is the seconds since the scheduler was made, so execution times must
-    be in seconds too, unless `submit` and `complete` are given `now` in the unit of `elapsed`.
+    With ``clock="wall"`` the time is the seconds since the scheduler was made, so execution times
+    must be in seconds too, unless `submit` and `complete` are given `now` in the unit of `elapsed`.
     """
 
     __slots__ = ("_origin",)
@@ -226,9 +230,9 @@ class POSG(Scheduling):
     def economical(cls, instances: Any, window: Any = 1024, tolerance: Any = 0.2, **options: Any) -> POSG:
         """Return a POSG that does more with fewer and smaller messages than the printed one.
 
-        Matrices are sent only when they changed, estimated clocks count idle time, and each instance is
-        asked alone, every eight windows. The claims OWN-POSG-* measure it against the printed protocol
-        and against plain feedback.
+        Matrices are sent only when they changed, estimated clocks count idle time, and each
+        instance is asked alone, every eight windows. The claims OWN-POSG-* measure it against the
+        printed protocol and against plain feedback.
 
         Parameters
         ----------
@@ -292,8 +296,8 @@ class POSG(Scheduling):
         Parameters
         ----------
         instance : int
-            Where it ran; instances complete their tuples in the order of submission. Complete those that
-            failed too: which of them carried a request is known by counting.
+            Where it ran; instances complete their tuples in the order of submission. Complete those
+            that failed too: which of them carried a request is known by counting.
         key : int, str or bytes
             As submitted.
         elapsed : float

@@ -1,8 +1,8 @@
 """The options of POSG, listed and checked once: for `POSG`, its two halves and the simulator.
 
 `POSGOptions` is what a scheduler takes, `InstanceOptions` what one remote instance takes. What both
-have in common, and must agree on, is in `SharedOptions`. The meaning of each option is documented in
-`streamlb.POSG`. `SETTINGS` is what the kernels read of them.
+have in common, and must agree on, is in `SharedOptions`. The meaning of each option is documented
+in `streamlb.POSG`. `SETTINGS` is what the kernels read of them.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ SYNCHRONISE = ("barrier", "staggered")
 RESEND = ("always", "changed")
 NEVER = np.iinfo(np.int64).max
 
-# How many instances there are and the shape of their matrices; tuples between two synchronisations in
-# RUN (0: none are asked for) and tuples for which a reply is awaited (NEVER: for ever). The others are
-# 1 where an option has its second value: ties are broken by least recent use, clocks behind the present
-# count as the present, unseen keys cost nothing, instances are asked one at a time, instances report
-# busy time, and matrices are sent only when they changed.
+# How many instances there are and the shape of their matrices; tuples between two synchronisations
+# in RUN (0: none are asked for) and tuples for which a reply is awaited (NEVER: for ever). The
+# others are 1 where an option has its second value: ties are broken by least recent use, clocks
+# behind the present count as the present, unseen keys cost nothing, instances are asked one at a
+# time, instances report busy time, and matrices are sent only when they changed.
 SETTINGS = np.dtype(
     [
         ("instances", "i8"),
@@ -75,7 +75,7 @@ class _Instance:
 @keyword_only(after="seed")
 @dataclass(frozen=True)
 class POSGOptions(SharedOptions, _Instances):
-    """The options of `POSG` and of `POSGScheduler`, checked, with defaults that depend on others filled in."""
+    """The options of `POSG` and `POSGScheduler`, checked, those filled in that depend on others."""
 
     idle: str = "ignore"
     ties: str = "first"
@@ -125,7 +125,7 @@ class POSGOptions(SharedOptions, _Instances):
 @keyword_only(after="rounding")
 @dataclass(frozen=True)
 class InstanceOptions(SharedOptions, _Instance):
-    """The options of `POSGInstance`, checked; an incarnation that is not given is the time in nanoseconds."""
+    """The options of `POSGInstance`, checked; its default incarnation is the time in ns."""
 
     incarnation: Any = None
 

@@ -1,8 +1,9 @@
-"""POSG in two halves that talk in bytes: the scheduler here, an instance there (Rivetti et al. 2015, figure 1).
+"""POSG in two halves that talk in bytes: scheduler and instance (Rivetti et al. 2015, figure 1).
 
-The scheduler never waits for a message. What is late, lost, doubled, out of order, of an earlier life
-of an instance, of another version or altered is counted and changes nothing. The scheduler's state is
-that of `scheduler` and one `LIFE` for each instance, an instance's state is that of `CostLearner`.
+The scheduler never waits for a message. What is late, lost, doubled, out of order, of an earlier
+life of an instance, of another version or altered is counted and changes nothing. The scheduler's
+state is that of `scheduler` and one `LIFE` for each instance, an instance's state is that of
+`CostLearner`.
 """
 
 from __future__ import annotations
@@ -29,8 +30,8 @@ from streamlb.scheduling.posg.scheduler import (
     submit_key,
 )
 
-# What the scheduler knows of the present life of an instance: its incarnation (0: not heard of, _LEFT:
-# it left before it said anything) and the number of the last matrices taken.
+# What the scheduler knows of the present life of an instance: its incarnation (0: not heard of,
+# _LEFT: it left before it said anything) and the number of the last matrices taken.
 LIFE = np.dtype([("incarnation", "i8"), ("sequence", "i8")])
 
 _LEFT = -1
@@ -52,14 +53,16 @@ def _time(now: Any) -> float:
 
 @takes(POSGOptions)
 class POSGScheduler(Scheduling):
-    """The scheduler's half of POSG: says where each tuple goes and takes the instances' messages, whenever they come.
+    """The scheduler's half of POSG: says where each tuple goes and takes the instances' messages.
 
     Parameters
     ----------
     instances : int
         How many instances there are at first; more join by their first message.
-    window, tolerance, epsilon, delta, seed, **options
+    window, tolerance, epsilon, delta, seed, stability, rounding, columns, clock, resend
         As for `POSG`, and the same as the instances'.
+    idle, ties, unseen, synchronise, resync, timeout
+        As for `POSG`.
 
     Examples
     --------
@@ -92,7 +95,8 @@ class POSGScheduler(Scheduling):
         key : int, str or bytes
             The attribute that drives the execution time.
         now : float, optional
-            The present time, on the clock that the instances use; only ``idle="clamp"`` looks at it.
+            The present time, on the clock that the instances use; only ``idle="clamp"`` looks at
+            it.
         """
         i, carries = _submit(key_int(key), _time(now), self._flat)
         if not carries:
@@ -133,7 +137,10 @@ class POSGScheduler(Scheduling):
         return message.seed == self.options.seed and message.F.shape == (self.options.rows, self.options.columns)
 
     def _in_this_life(self, message: Hello | Matrices | Reply) -> bool:
-        """Whether a message is of its instance's latest life; the first of a new life lets it join or start over."""
+        """Whether a message is of its instance's latest life.
+
+        The first message of a new life lets the instance join or start over.
+        """
         i = message.instance
         while i >= self.instances:
             self._add()
@@ -167,7 +174,10 @@ class POSGScheduler(Scheduling):
         self._lives = np.append(self._lives, np.zeros(1, LIFE))
 
     def leave(self, instance: Any) -> None:
-        """Send an instance no more tuples; a message of a later life brings it back. The last one cannot leave."""
+        """Send an instance no more tuples; a message of a later life brings it back.
+
+        The last one cannot leave.
+        """
         super().leave(instance)
         if self._lives[instance]["incarnation"] == 0:
             self._lives[instance]["incarnation"] = _LEFT
@@ -175,7 +185,7 @@ class POSGScheduler(Scheduling):
 
 @takes(InstanceOptions)
 class POSGInstance:
-    """An operator instance's half of POSG: learns from each execution and says what to send to the scheduler.
+    """An instance's half of POSG: learns from each execution and says what to send.
 
     Parameters
     ----------
@@ -186,8 +196,8 @@ class POSGInstance:
     clock : {"wall", "busy"}
         What it reports: when it completed a tuple, or the sum of its execution times.
     resend : {"always", "changed"}
-        Whether every stable pair of matrices is sent, or only one that differs from the last. Of those
-        that do not, every ninth in a row is sent too, as the last may have been lost.
+        Whether every stable pair of matrices is sent, or only one that differs from the last. Of
+        those that do not, every ninth in a row is sent too, as the last may have been lost.
     incarnation : int, optional
         Grows each time the instance starts; by default the time in nanoseconds.
 
@@ -200,8 +210,8 @@ class POSGInstance:
 
     Notes
     -----
-    All instances must read one clock: `time.monotonic` on one machine (the default), else synchronised
-    time given as `now`, in the unit of `elapsed`.
+    All instances must read one clock: `time.monotonic` on one machine (the default), else
+    synchronised time given as `now`, in the unit of `elapsed`.
     """
 
     __slots__ = ("_held", "_sent", "learner", "options", "suppressed")
@@ -213,7 +223,10 @@ class POSGInstance:
         self.suppressed = self._held = 0
 
     def hello(self) -> bytes:
-        """Return the message that says that this instance started; needed to join or restart before any matrices."""
+        """Return the message that says that this instance started.
+
+        It lets the instance join or restart before it has any matrices to send.
+        """
         return encode(Hello(self.options.instance, self.options.incarnation))
 
     def complete(self, key: Any, elapsed: Any, request: bytes | None = None, now: Any = None) -> list[bytes]:
@@ -226,8 +239,8 @@ class POSGInstance:
         elapsed : float
             Its execution time, finite and not negative.
         request : bytes, optional
-            What came with the tuple. A `MessageError` tells that it is no request for this instance;
-            nothing is learnt then.
+            What came with the tuple. A `MessageError` tells that it is no request for this
+            instance; nothing is learnt then.
         now : float, optional
             When it was completed.
         """
@@ -247,7 +260,7 @@ class POSGInstance:
         return encode(Reply(options.instance, options.incarnation, asked.epoch, clock, asked.estimate, asked.assigned))
 
     def _matrices(self) -> list[bytes]:
-        """Start anew with empty matrices; return those at hand, or nothing where they are held back as unchanged."""
+        """Take the matrices; return their message, or none where they are held back."""
         options, learner = self.options, self.learner
         hold = options.resend == "changed" and not self._changed() and self._held < _REFRESH
         F, W = learner.take()

@@ -1,14 +1,15 @@
-"""POSG's scheduler: four states, epochs, corrections (Rivetti et al. 2015, section III-B, figure 3).
+"""POSG's scheduler: states, epochs, corrections (Rivetti et al. 2015, section III-B, figure 3).
 
 ROUND_ROBIN lasts until every instance has sent matrices. In SEND_ALL the next tuples go to the
-instances in turn and carry a request. In WAIT_ALL tuples are scheduled greedily while the replies come
-in, and in RUN they are scheduled greedily. Greedy takes the instance with the least estimated clock and
-adds the tuple's estimate to it (listing III.2). New matrices, or `resync` tuples in RUN, start SEND_ALL
-again under the next epoch. If the settings say `staggered`, only the first synchronisation is such a
-barrier: from then on each instance is asked alone every `resync` tuples, and its reply is applied at once.
+instances in turn and carry a request. In WAIT_ALL tuples are scheduled greedily while the replies
+come in, and in RUN they are scheduled greedily. Greedy takes the instance with the least estimated
+clock and adds the tuple's estimate to it (listing III.2). New matrices, or `resync` tuples in RUN,
+start SEND_ALL again under the next epoch. If the settings say `staggered`, only the first
+synchronisation is such a barrier: from then on each instance is asked alone every `resync` tuples,
+and its reply is applied at once.
 
-All state is one flat int64 array, because each array costs a live call 40 ns: `scheduler_of` alone
-knows its layout, and gives the records and cells in it as a `Scheduler`.
+All state is one flat int64 array, because each array costs a live call 40 ns. Its layout is known
+to `_parts` and `scheduler_of` only; the latter gives the records and cells in it as a `Scheduler`.
 """
 
 from __future__ import annotations
@@ -30,10 +31,10 @@ from streamlb.scheduling.posg.options import NEVER, SETTINGS, POSGOptions
 ROUND_ROBIN, SEND_ALL, WAIT_ALL, RUN = 0, 1, 2, 3
 PHASES = ("ROUND_ROBIN", "SEND_ALL", "WAIT_ALL", "RUN")
 
-# The scheduler's registers: its phase, the number of the present synchronisation, whose turn is next,
-# tuples since the phase began, tuples that the phase may last before something is due, tuples submitted,
-# whether the last of them carries a request; and counters of matrices and replies taken, requests sent,
-# synchronisations done, synchronisations given up waiting for, and messages ignored.
+# The scheduler's registers: its phase, the number of the present synchronisation, whose turn is
+# next, tuples since the phase began, tuples that the phase may last before something is due, tuples
+# submitted, whether the last of them carries a request; and counters of matrices and replies taken,
+# requests sent, synchronisations done, synchronisations given up waiting for, and messages ignored.
 SCHEDULER = np.dtype(
     [
         ("phase", "i8"),
@@ -51,11 +52,11 @@ SCHEDULER = np.dtype(
         ("ignored", "i8"),
     ]
 )
-# What the scheduler knows of an instance: its estimated clock (infinite for one that left), all that
-# was ever assigned to it, its mean cost, the correction that it sent and that is not yet applied, and
-# what is to be added to the clocks that it reports; whether it takes part, whether it has sent matrices,
-# the epochs of its last request and of its last reply, and the numbers of the tuple for which it was
-# last chosen and of the one from which on it is to be asked alone.
+# What the scheduler knows of an instance: its estimated clock (infinite for one that left), all
+# that was ever assigned to it, its mean cost, the correction that it sent and that is not yet
+# applied, and what is to be added to the clocks that it reports; whether it takes part, whether it
+# has sent matrices, the epochs of its last request and of its last reply, and the numbers of the
+# tuple for which it was last chosen and of the one from which on it is to be asked alone.
 INSTANCE = np.dtype(
     [
         ("clock", "f8"),
@@ -72,8 +73,8 @@ INSTANCE = np.dtype(
     ]
 )
 
-# A scheduler: the matrices it received (Cells[instances]), INSTANCE[instances], SCHEDULER[1], SETTINGS[1],
-# the hash functions uint64[rows, 3], and room for the columns of one key, int64[rows].
+# A scheduler: the matrices it received (Cells[instances]), INSTANCE[instances], SCHEDULER[1],
+# SETTINGS[1], the hash functions uint64[rows, 3], and room for the columns of one key, int64[rows].
 Scheduler = namedtuple("Scheduler", "cells instances own settings family at")
 
 _SETTINGS, _OWN, _INSTANCE = (kind.itemsize // 8 for kind in (SETTINGS, SCHEDULER, INSTANCE))
@@ -81,7 +82,7 @@ _SETTINGS, _OWN, _INSTANCE = (kind.itemsize // 8 for kind in (SETTINGS, SCHEDULE
 
 @njit(cache=True, nogil=True)
 def _parts(k, rows, columns):
-    """Return where the parts of the flat array begin that follow the settings, and where the last one ends."""
+    """Return where the parts of the flat array begin, from the second on, and where it ends."""
     own = _SETTINGS
     family = own + _OWN
     at = family + 3 * rows
@@ -123,7 +124,7 @@ def _next_in_turn(start, instances):
 
 @njit(cache=True, nogil=True, forceinline=True)
 def least_loaded(now, instances, clamp, least_recent):
-    """Return the instance with the least estimated clock; idle ones count as `now` when clamping."""
+    """Return the instance of least estimated clock; if `clamp`, none counts as less than `now`."""
     best = 0
     least = instances[0].clock
     if clamp and least < now:
@@ -171,7 +172,10 @@ def _correct(instance, clamp):
 
 @njit(cache=True, nogil=True)
 def _synchronise(scheduler):
-    """Correct the clocks by the replies of this epoch and run; who did not reply moves as the others did on average."""
+    """Correct the clocks by the replies of this epoch and run.
+
+    The clock of an instance that did not reply moves as those of the others did on average.
+    """
     instances, own = scheduler.instances, scheduler.own[0]
     moved = 0.0
     replied = 0
@@ -240,7 +244,11 @@ def _send_in_turn(scheduler):
 
 @njit(cache=True, nogil=True)
 def _choose_in_turn(scheduler):
-    """Choose where greedy does not apply; -1 when it does after all, the awaited synchronisation being given up."""
+    """Return the instance whose turn it is, where greedy does not apply.
+
+    Where the replies awaited have taken too long, the scheduler runs without them, and -1 says that
+    greedy applies after all.
+    """
     own = scheduler.own[0]
     if own.phase == RUN:
         _begin_sync(own)
@@ -258,7 +266,10 @@ def _choose_in_turn(scheduler):
 
 @njit(cache=True, nogil=True, forceinline=True)
 def choose_instance(now, scheduler):
-    """Return the instance of the next tuple; at least one takes part. `carries` says whether it takes a request along."""
+    """Return the instance of the next tuple; at least one takes part.
+
+    The register `carries` says whether the tuple takes a request along.
+    """
     own, settings = scheduler.own[0], scheduler.settings[0]
     own.carries = 0
     own.submitted += 1
@@ -277,14 +288,14 @@ def choose_instance(now, scheduler):
 
 @njit(cache=True, nogil=True, forceinline=True)
 def estimate_at(i, scheduler):
-    """Return what the key whose columns are in `scheduler.at` is expected to cost on instance i."""
+    """Return what the key with the columns `scheduler.at` is expected to cost on instance i."""
     unseen = 0.0 if scheduler.settings[0].unseen_zero == 1 else scheduler.instances[i].mean
     return estimate_cost(scheduler.at, i, scheduler.cells, unseen)
 
 
 @njit(cache=True, nogil=True, forceinline=True)
 def charge(i, now, scheduler):
-    """Add the estimate of the tuple whose columns are in `scheduler.at` to the clock of instance i."""
+    """Add what the key with the columns `scheduler.at` costs on instance i to its clock."""
     instance = scheduler.instances[i]
     cost = estimate_at(i, scheduler)
     clock = instance.clock
@@ -332,7 +343,7 @@ def accept_matrices(i, source, from_cells, scheduler):
 
 @njit(cache=True, nogil=True)
 def accept_reply(i, epoch, clock, estimate, assigned, scheduler):
-    """Take an instance's reply; False (and counted) when it is stale, a duplicate or not awaited."""
+    """Take an instance's reply; False, and counted, when it is stale, doubled or not awaited."""
     instance, own, settings = scheduler.instances[i], scheduler.own[0], scheduler.settings[0]
     alone = own.phase == RUN and settings.staggered == 1
     in_epoch = epoch == own.epoch and (own.phase == SEND_ALL or own.phase == WAIT_ALL)
@@ -352,7 +363,10 @@ def accept_reply(i, epoch, clock, estimate, assigned, scheduler):
 
 @njit(cache=True, nogil=True)
 def enter_instance(i, scheduler):
-    """Let instance i take part, with no matrices; where others are known it starts at their mean clock and cost."""
+    """Let instance i take part, with no matrices.
+
+    Where others are known, it starts at their mean clock and cost.
+    """
     instances, own, settings = scheduler.instances, scheduler.own[0], scheduler.settings[0]
     clear_pair(i, scheduler.cells)
     clock, cost, known = 0.0, 0.0, 0
@@ -428,7 +442,7 @@ def new_scheduler(options: POSGOptions, more: int = 0) -> np.ndarray:
 
 
 class Scheduling:
-    """What `POSG` and `POSGScheduler` have in common: the scheduler's state, and the view of it that users have."""
+    """What `POSG` and `POSGScheduler` share: a scheduler's state, and what users see of it."""
 
     __slots__ = ("_flat", "instances", "options")
 
@@ -466,7 +480,10 @@ class Scheduling:
         return _check.integer("instance", instance, 0, self.instances - 1)
 
     def leave(self, instance: Any) -> None:
-        """Send an instance no more tuples; what it still completes is ignored. The last one cannot leave."""
+        """Send an instance no more tuples; what it still completes is ignored.
+
+        The last one cannot leave.
+        """
         instance = self._instance(instance)
         if self.active[instance] and self.active.sum() == 1:
             raise ValueError(f"instance must not be the last one that takes part, got {instance}")
@@ -484,7 +501,7 @@ class Scheduling:
 
     @property
     def awaited(self) -> np.ndarray:
-        """bool[instances]: whose reply to the request of the present synchronisation is still to come."""
+        """bool[instances]: whose reply in the present synchronisation is still to come."""
         return is_awaited.py_func(self._scheduler.instances.view(np.recarray), self.epoch)
 
     @property
@@ -504,9 +521,10 @@ class Scheduling:
 
     @property
     def messages(self) -> dict[str, int]:
-        """Messages exchanged: matrices, replies, requests (carried by tuples) and their bytes; and synchronisations.
+        """How many messages of each kind were exchanged, and their bytes.
 
-        Time-outs are replies given up waiting for, ignored are messages that came too late or twice.
+        Requests are carried by tuples, hence piggybacked. Timeouts are synchronisations that were
+        not waited for any longer, ignored are messages that came too late or twice.
         """
         return count_messages(self._scheduler, self.options)
 

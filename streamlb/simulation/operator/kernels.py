@@ -1,9 +1,9 @@
 """The kernels of `simulate_operator`: what each policy does with a stretch of tuples.
 
 An instance's future depends on nothing but the tuples that it was given, in order. All that a tuple
-will cause there (when it completes, what the instance learns, what it replies) is therefore computed
-when the tuple is assigned, and messages wait in a small box until they are due: there is no queue of
-events. The naive twins are in tests/naive/posg.py.
+will cause there (when it completes, what the instance learns, what it replies) is therefore
+computed when the tuple is assigned, and messages wait in a small box until they are due: there is
+no queue of events. The naive twins are in tests/naive/posg.py.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ from streamlb.scheduling.posg.scheduler import (
     choose_instance,
 )
 
-# Feedback, for each instance. The scheduler knows the clock reported last, the tuples and the mean cost
-# that it covers, and the tuples sent there. The instance has executed tuples and was busy with them. Its
-# reports on their way are a ring: where the oldest is, and how many there are.
+# Feedback, for each instance. The scheduler knows the clock reported last, the tuples and the mean
+# cost that it covers, and the tuples sent there. The instance has executed tuples and was busy with
+# them. Its reports on their way are a ring: where the oldest is, and how many there are.
 REPORTER = np.dtype(
     [
         ("clock", "f8"),
@@ -50,8 +50,8 @@ REPORTER = np.dtype(
 # A report on its way: when it arrives, the clock, the tuples executed and the time they took.
 REPORT = np.dtype([("due", "f8"), ("clock", "f8"), ("executed", "i8"), ("busy", "f8")])
 
-# A message of POSG on its way, in a slot of the box: its rank among those that arrive together, whether
-# it brings the slot's matrices (1) or is a reply (0), who sent it, and what a reply says.
+# A message of POSG on its way, in a slot of the box: its rank among those that arrive together,
+# whether it brings the slot's matrices (1) or is a reply (0), who sent it, and what a reply says.
 MESSAGE = np.dtype(
     [
         ("rank", "i8"),
@@ -63,9 +63,9 @@ MESSAGE = np.dtype(
         ("assigned", "f8"),
     ]
 )
-# Where a run of POSG is: whether it stopped after a tuple that needs attention, the instance of that
-# tuple, whether it ended a window there; the phase noted last, the notes taken, and how many tuples had
-# been submitted when the scheduler first ran (-1: it did not yet).
+# Where a run of POSG is: whether it stopped after a tuple that needs attention, the instance of
+# that tuple, whether it ended a window there; the phase noted last, the notes taken, and how many
+# tuples had been submitted when the scheduler first ran (-1: it did not yet).
 PROGRESS = np.dtype(
     [
         ("stopped", "i8"),
@@ -76,19 +76,19 @@ PROGRESS = np.dtype(
         ("first_run", "i8"),
     ]
 )
-# A note: before which tuple the scheduler entered a phase, or received the matrices of an instance. The
-# other of the two is -1.
+# A note: before which tuple the scheduler entered a phase, or received the matrices of an instance.
+# The other of the two is -1.
 NOTE = np.dtype([("tuple", "i8"), ("phase", "i8"), ("instance", "i8")])
 
-# Tuples while no speed changes: the number of the first; keys uint64[m], arrivals and costs float64[m],
-# speeds float64[k]; network times of a tuple and of a message; the completion times float64[m] and
-# instances int32[m] to be written (int32[0]: nobody asks for them).
+# Tuples while no speed changes: the number of the first; keys uint64[m], arrivals and costs
+# float64[m], speeds float64[k]; network times of a tuple and of a message; the completion times
+# float64[m] and instances int32[m] to be written (int32[0]: nobody asks for them).
 Stretch = namedtuple("Stretch", "first keys arrivals costs speeds delay control out chosen")
-# The instances under POSG: when each has done all that it was given, float64[k]; `Learners`; W/F of the
-# pairs sent last, float64[k, rows, columns]; LEARNING[1].
+# The instances under POSG: when each has done all that it was given, float64[k]; `Learners`; W/F of
+# the pairs sent last, float64[k, rows, columns]; LEARNING[1].
 Instances = namedtuple("Instances", "free learners sent rules")
-# Messages on their way: when each arrives, float64[slots] (infinite: the slot is free; apart, because it
-# is searched); MESSAGE[slots]; and the matrices that they bring, Cells[slots].
+# Messages on their way: when each arrives, float64[slots] (infinite: the slot is free; apart,
+# because it is searched); MESSAGE[slots]; and the matrices that they bring, Cells[slots].
 Box = namedtuple("Box", "due messages cells")
 
 
@@ -147,11 +147,11 @@ def run_least_work(stretch, free):
 
 @njit(cache=True, nogil=True)
 def run_feedback(stretch, every, free, reporters, queue):
-    """Send each tuple to the least clock known, where instances report theirs every `every` completions.
+    """Send each tuple to the least clock known; instances report theirs every `every` completions.
 
-    Round robin until each has reported; then the clock last reported plus the mean cost for every tuple
-    that it does not cover. queue is REPORT[instances, capacity]. Returns the tuples handled: fewer than
-    all when a queue is full.
+    Round robin until each has reported; then the clock last reported plus the mean cost for every
+    tuple that it does not cover. queue is REPORT[instances, capacity]. Returns the tuples handled:
+    fewer than all when a queue is full.
     """
     capacity = queue.shape[1]
     for t in range(stretch.costs.size):
@@ -203,7 +203,7 @@ def _free_slots(due):
 
 @njit(cache=True, nogil=True)
 def _next_slot(box):
-    """Return the message that is due first; of equals the one of lowest rank. -1 when there is none."""
+    """Return the slot of the message that is due first, by rank among equals; -1 for none."""
     best = -1
     first = np.inf
     for slot in range(box.due.size):
@@ -264,7 +264,7 @@ def _deliver(slot, t, box, scheduler, notes, progress):
 
 @njit(cache=True, nogil=True)
 def _run_quietly(first, coming, stretch, scheduler, instances, progress):
-    """Handle tuples until one needs attention or the message due at `coming` is; return the next tuple.
+    """Handle tuples until one needs attention or comes after `coming`; return the next one.
 
     What is rare stays outside: inlined here it would slow every tuple threefold.
     """
@@ -292,7 +292,7 @@ def _run_quietly(first, coming, stretch, scheduler, instances, progress):
 
 @njit(cache=True, nogil=True)
 def _attend(t, stretch, scheduler, instances, box, progress):
-    """Do what the tuple before number t of the stretch caused: a reply, a look at stability, matrices to send."""
+    """Do what the tuple before number t caused: a reply, a look at stability, matrices to send."""
     i = progress.instance
     learners, rules, settings = instances.learners, instances.rules[0], scheduler.settings[0]
     due, rank = instances.free[i] + stretch.control, 2 * (stretch.first + t)
@@ -345,10 +345,11 @@ def _hand_over(i, scheduler, instances):
 
 @njit(cache=True, nogil=True)
 def train(keys, costs, speeds, scheduler, instances):
-    """Let the instances learn from the tuples round robin, outside of time, until each has sent its matrices once.
+    """Let the instances learn from the tuples, outside of time, until each has sent matrices once.
 
-    The scheduler gets what was sent or, from an instance that never was stable, what it has in the end;
-    the learners start anew, and the scheduler counts these matrices as if nobody had sent them.
+    The tuples go round robin. The scheduler gets what was sent or, from an instance that never was
+    stable, what it has in the end; the learners start anew, and the scheduler counts these matrices
+    as if nobody had sent them.
     """
     learners = instances.learners
     k = learners.own.size

@@ -1,4 +1,4 @@
-"""The policies of `simulate_operator`, one small class each, and their state between two stretches of tuples."""
+"""The policies of `simulate_operator`: one small class each, which keeps its state."""
 
 from __future__ import annotations
 
@@ -31,7 +31,8 @@ from streamlb.simulation.operator.kernels import (
 class Policy:
     """What chooses the instances: made for k of them, then given the tuples stretch by stretch.
 
-    `free` is when each instance has done all that it was given, `OPTIONS` names the options it takes.
+    `free` is when each instance has done all that it was given, `OPTIONS` names the options it
+    takes.
     """
 
     OPTIONS: tuple[str, ...] = ()
@@ -43,7 +44,7 @@ class Policy:
         """Learn beforehand from the whole stream; only POSG does."""
 
     def run(self, stretch: Stretch) -> int:
-        """Handle tuples and return how many; fewer than given only after making room for the rest."""
+        """Handle tuples and return how many; if not all, there is room now for the rest."""
         handled = self._handle(stretch)
         if handled < stretch.costs.size:
             self._make_room()
@@ -141,7 +142,7 @@ class POSG(Policy):
         return Box(np.full(slots, np.inf), np.zeros(slots, MESSAGE), self._cells(slots))
 
     def train(self, keys: np.ndarray, costs: np.ndarray, speeds: np.ndarray) -> None:
-        """Give the scheduler matrices that the instances learnt beforehand from the whole stream."""
+        """Give the scheduler matrices that the instances learnt beforehand."""
         train(keys, costs, speeds, self.scheduler, self.instances)
 
     def _handle(self, stretch: Stretch) -> int:

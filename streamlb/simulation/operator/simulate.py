@@ -1,6 +1,7 @@
-"""k operator instances behind a scheduler, each serving first come, first served (Rivetti et al. 2015, section V-B).
+"""Operator instances behind a scheduler (Rivetti et al. 2015, section V-B).
 
-`simulate_operator` feeds a policy with chunks of the stream and gathers what it measures.
+Each instance serves its tuples first come, first served. `simulate_operator` feeds a policy with
+chunks of the stream and gathers what it measures.
 """
 
 from __future__ import annotations
@@ -26,11 +27,11 @@ _CHUNK = 1 << 16
 class OperatorResult:
     """What became of the tuples of `simulate_operator`.
 
-    Times are in the unit of the costs. `mean`, `std`, `minimum` and `maximum` are of the completion times; `phases`
-    lists the tuple at which POSG's scheduler was first seen in each successive phase; `first_run` is the tuple at
-    which it first ran, None if never; `received` lists the tuple before which each instance's matrices came.
-    `completion` and `assignment` are kept with ``keep=True``, `blocks` (least,
-    mean and greatest of each block) with `block`.
+    Times are in the unit of the costs. `mean`, `std`, `minimum` and `maximum` are of the completion
+    times; `phases` lists the tuple at which POSG's scheduler was first seen in each successive
+    phase; `first_run` is the tuple at which it first ran, None if never; `received` lists the tuple
+    before which each instance's matrices came. `completion` and `assignment` are kept with
+    ``keep=True``, `blocks` (least, mean and greatest of each block) with `block`.
     """
 
     policy: str
@@ -121,17 +122,18 @@ def simulate_operator(
     instances : int
         How many instances (k).
     policy : {"posg", "round_robin", "full_knowledge", "least_work", "one_column", "feedback"}
-        Full knowledge is the paper's ideal, greedy on cumulated true times; least work looks at true backlogs
-        instead. One column is POSG that knows no content. Feedback has no sketch: instances report their clock every
-        `every` completions.
+        Full knowledge is the ideal of the paper, greedy on cumulated true times; least work looks
+        at true backlogs instead. One column is POSG that knows no content. Feedback has no sketch:
+        instances report their clock every `every` completions.
     overprovisioning : float
         Capacity over load: the mean time between arrivals is mean(costs) / instances times this.
     seed : int, SeedSequence or None
         Of POSG's hash functions and of Poisson arrivals.
     arrivals : {"constant", "poisson", "bursty"} or array-like of float
-        Evenly spaced, exponential gaps, `burst` tuples at once; or the times themselves, not decreasing.
+        Evenly spaced, exponential gaps, `burst` tuples at once; or the times themselves, not
+        decreasing.
     burst : int
-        Tuples a burst.
+        How many tuples come at once in a burst.
     speeds : array-like of float, optional
         By what each instance multiplies a cost; 1 by default.
     changes : sequence of (int, array-like), optional
@@ -139,20 +141,18 @@ def simulate_operator(
     latency, control_latency : float
         Network time of a tuple to its instance, and of a message back to the scheduler.
     warmup : bool
-        False starts POSG with matrices learnt beforehand from the same stream, so that no round-robin phase is
-        measured.
+        False starts POSG with matrices learnt beforehand from the same stream, so that no
+        round-robin phase is measured.
     every : int
         Completions between two reports of the feedback policy.
     deadline : float, optional
         Count the tuples that stay longer (`late`).
     block : int, optional
-        Give the least, mean and greatest completion time of each so many tuples.
+        Give the least, mean and greatest completion time of each block of so many tuples.
     keep : bool
         Keep every tuple's completion time and instance.
     **options
-        Of POSG: window, tolerance, epsilon, delta, columns, rounding, stability, clock, idle, ties, unseen,
-        synchronise, resync, timeout,
-        resend.
+        Of the policies "posg" and "one_column": those of `streamlb.POSG`. The others have none.
 
     Returns
     -------
@@ -161,7 +161,9 @@ def simulate_operator(
     Examples
     --------
     >>> from streamlb import simulate_operator
-    >>> simulate_operator([0, 1, 0], [10.0, 1.0, 10.0], 2, "round_robin", arrivals=[0.0, 1.0, 2.0], keep=True).completion.tolist()
+    >>> tuples = {"keys": [0, 1, 0], "costs": [10.0, 1.0, 10.0], "arrivals": [0.0, 1.0, 2.0]}
+    >>> result = simulate_operator(**tuples, instances=2, policy="round_robin", keep=True)
+    >>> result.completion.tolist()
     [10.0, 1.0, 18.0]
     """
     keys = key_array(keys)
@@ -238,7 +240,7 @@ def _check_options(policy: str, taken: tuple[str, ...], options: dict[str, Any])
 
 
 def _block_statistics(stays: np.ndarray, block: int) -> np.ndarray:
-    """Return float64[blocks, 3]: least, mean and greatest of each block; the last may be shorter."""
+    """Return float64[blocks, 3]: least, mean and greatest of each block, the last maybe short."""
     cuts = np.arange(0, stays.size, block)
     sizes = np.diff(np.r_[cuts, stays.size])
     return np.stack(

@@ -1,4 +1,4 @@
-"""The instance side of POSG and LAS: matrices, snapshots, stability, and the messages that carry them."""
+"""The instance side of POSG and LAS: matrices, snapshots, stability, and their messages."""
 
 import zlib
 

@@ -1,4 +1,4 @@
-"""POSG live: in one process, split in two halves, and under messages that are late, lost, doubled, out of order or altered."""
+"""POSG live: in one process, in two halves, and under messages that are late, lost or altered."""
 
 import inspect
 import pickle
@@ -29,7 +29,7 @@ def twin(k, resync, **rules):
     staggered=st.booleans(),
 )
 def test_live_matches_naive(keys, k, resync, lag, staggered):
-    """Each instance completes its tuples in order, `lag` submissions behind; the clock is the sum of execution times."""
+    """Each instance completes its tuples in order, `lag` submissions behind; busy clock."""
     resync = resync or (9 if staggered else False)
     ref, learners = twin(k, int(resync), staggered=staggered)
     posg = POSG(k, **SMALL, clock="busy", resync=resync, synchronise="staggered" if staggered else "barrier")
@@ -93,7 +93,10 @@ def assert_same_future(posg, fresh, rounds=20):
 
 
 def run_split(keys, k, deliver, **options):
-    """Drive both halves; `deliver(messages)` says which messages reach the scheduler now. Returns (scheduler, chosen)."""
+    """Drive both halves; `deliver(messages)` says which messages reach the scheduler now.
+
+    Returns (scheduler, chosen).
+    """
     scheduler = POSGScheduler(k, **SMALL, **options)
     shared = {name: options[name] for name in ("clock", "resend") if name in options}
     instances = [POSGInstance(i, **SMALL, **shared, incarnation=1) for i in range(k)]
@@ -251,7 +254,8 @@ def test_instances_join_leave_and_restart():
     assert scheduler.receive(joined.hello())
     assert scheduler.instances == 3
     assert scheduler.phase == "SEND_ALL"
-    # A fresh instance counts its busy time from 0; the scheduler lets it start at the mean of the others.
+    # A fresh instance counts its busy time from 0; the scheduler lets it start at the mean of the
+    # others.
     assert scheduler.estimates[2] == pytest.approx(scheduler.estimates[:2].mean())
     used = []
     for _ in range(60):

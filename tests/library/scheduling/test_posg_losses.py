@@ -1,4 +1,4 @@
-"""The two halves of POSG over a bad network, for long: instances come, go and start over while messages are lost."""
+"""The two halves of POSG over a bad network, for long, while instances come, go and start over."""
 
 import numpy as np
 import pytest

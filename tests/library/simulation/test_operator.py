@@ -1,4 +1,4 @@
-"""The simulated operator: every policy against an event-by-event twin, chunking, arrivals, bad input."""
+"""The simulated operator: policies against event-by-event twins, chunking, arrivals, bad input."""
 
 import numpy as np
 import pytest
@@ -191,7 +191,8 @@ def test_poisson_gaps_are_exponential():
     """Kolmogorov-Smirnov at p > 1e-6 on a fixed seed: a false alarm cannot come and go."""
     from scipy.stats import kstest
 
-    # All wait for a costly first tuple and cost nothing themselves: their waits tell when they came.
+    # All wait for a costly first tuple and cost nothing themselves: their waits tell when they
+    # came.
     costs = np.zeros(20_000)
     costs[0] = 80_000.0
     stays = simulate_operator(
