@@ -96,14 +96,14 @@ def _parts(k, rows, columns):
 def scheduler_of(flat):
     """Return the `Scheduler` at the beginning of a flat array, and where it ends."""
     settings = flat[:_SETTINGS].view(SETTINGS)
-    k, rows, columns = settings[0]["instances"], settings[0]["rows"], settings[0]["columns"]
-    own, family, at, instances, F, W, end = _parts(k, rows, columns)
+    shape = settings[0]["instances"], settings[0]["rows"], settings[0]["columns"]
+    own, family, at, instances, F, W, end = _parts(*shape)
     scheduler = Scheduler(
-        Cells(flat[F:W].reshape(k, rows, columns), flat[W:end].view(np.float64).reshape(k, rows, columns)),
+        Cells(flat[F:W].reshape(shape), flat[W:end].view(np.float64).reshape(shape)),
         flat[instances:F].view(INSTANCE),
         flat[own:family].view(SCHEDULER),
         settings,
-        flat[family:at].view(np.uint64).reshape(rows, 3),
+        flat[family:at].view(np.uint64).reshape((shape[1], 3)),
         flat[at:instances],
     )
     return scheduler, end

@@ -328,6 +328,17 @@ def test_state_and_pickle_go_on_where_they_were(keys, cut):
     assert_same_future(whole, part, rounds=5)
 
 
+def test_who_joined_is_in_the_state():
+    posg = POSG(2, **SMALL, clock="busy")
+    while posg.phase != "RUN":
+        posg.complete(posg.submit(0), 0, 1.0)
+    posg.join()
+    again = POSG.from_state(posg.state())
+    assert seen(again) == seen(posg)
+    assert again.instances == again.parameters["instances"] == 3
+    assert_same_future(posg, again)
+
+
 def test_a_scheduler_travels_by_pickle():
     scheduler, instances = trained()
     scheduler, instances = pickle.loads(pickle.dumps((scheduler, instances)))
