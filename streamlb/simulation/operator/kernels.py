@@ -93,10 +93,9 @@ Box = namedtuple("Box", "due messages cells")
 
 
 @njit(cache=True, nogil=True, forceinline=True)
-def _execute(t, i, stretch, free):
+def _execute(t, i, now, stretch, free):
     """Let instance i execute tuple t after all it was given before; return what it costs there."""
     cost = stretch.costs[t] * stretch.speeds[i]
-    now = stretch.arrivals[t]
     finish = max(free[i], now + stretch.delay) + cost
     free[i] = finish
     stretch.out[t] = finish - now
@@ -110,7 +109,7 @@ def run_round_robin(stretch, turn, free):
     """Send the tuples in turn; return whose turn is next."""
     i = turn
     for t in range(stretch.costs.size):
-        _execute(t, i, stretch, free)
+        _execute(t, i, stretch.arrivals[t], stretch, free)
         i += 1
         if i == free.size:
             i = 0
@@ -127,14 +126,15 @@ def run_full_knowledge(stretch, free, load):
             if load[i] < least:
                 least = load[i]
                 best = i
-        load[best] += _execute(t, best, stretch, free)
+        load[best] += _execute(t, best, stretch.arrivals[t], stretch, free)
 
 
 @njit(cache=True, nogil=True)
 def run_least_work(stretch, free):
     """Send each tuple to the instance that can begin with it first, all times being known."""
     for t in range(stretch.costs.size):
-        earliest = stretch.arrivals[t] + stretch.delay
+        now = stretch.arrivals[t]
+        earliest = now + stretch.delay
         best = 0
         least = max(free[0], earliest)
         for i in range(1, free.size):
@@ -142,7 +142,7 @@ def run_least_work(stretch, free):
             if start < least:
                 least = start
                 best = i
-        _execute(t, best, stretch, free)
+        _execute(t, best, now, stretch, free)
 
 
 @njit(cache=True, nogil=True)
@@ -180,7 +180,7 @@ def run_feedback(stretch, every, free, reporters, queue):
         own = reporters[best]
         if own.waiting == capacity:
             return t
-        own.busy += _execute(t, best, stretch, free)
+        own.busy += _execute(t, best, now, stretch, free)
         own.sent += 1
         own.executed += 1
         if own.executed % every == 0:
@@ -280,7 +280,7 @@ def _run_quietly(first, coming, stretch, scheduler, instances, progress):
         i = choose_instance(now, scheduler)
         if own.phase != ROUND_ROBIN:
             charge(i, now, scheduler)
-        cost = _execute(t, i, stretch, instances.free)
+        cost = _execute(t, i, now, stretch, instances.free)
         ends = add_execution(at, cost, i, instances.learners, window)
         if ends or own.carries == 1 or own.phase != phase:
             progress.stopped = 1
