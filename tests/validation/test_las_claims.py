@@ -144,26 +144,12 @@ def test_the_stand_ins_for_tweets_are_as_described(kind):
 
 
 @pytest.mark.parametrize("name", [name for name, claim in CLAIMS.items() if claim.figure])
-def test_figures_are_drawn_with_labels(name, small_runs):
+def test_figures_are_drawn_with_labels(name, few_runs):
     claim = CLAIMS[name]
-    figure = claim.figure(small_runs(claim.experiment), "quick")
+    rows = claim.experiment.grid("quick")
+    runs = few_runs(claim.experiment, rows[:: max(1, len(rows) // 20)])
+    figure = claim.figure(runs, "quick")
     assert figure.axes
     assert all(axes.get_ylabel() for axes in figure.axes)
     assert figure.axes[0].get_title()
     assert figure.axes[-1].get_xlabel()
-
-
-@pytest.fixture(scope="module")
-def small_runs():
-    """Runs of an experiment, a few rows of each grid, once for all figures."""
-    known = {}
-
-    def runs(experiment):
-        if experiment.name not in known:
-            rows = experiment.grid("quick")
-            chosen = rows if len(rows) <= 20 else rows[:: max(1, len(rows) // 20)]
-            measured = [{**row, **json.loads(json.dumps(experiment.measure(**row)))} for row in chosen]
-            known[experiment.name] = pd.DataFrame(measured)
-        return known[experiment.name]
-
-    return runs
