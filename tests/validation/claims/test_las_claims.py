@@ -1,4 +1,4 @@
-"""The claims on load-aware shedding: all there, measured alike twice, and judged by what was measured."""
+"""The claims on load-aware shedding: all there, pure, and judged by what was measured."""
 
 import json
 
@@ -49,7 +49,7 @@ def test_the_papers_sizes():
 
 
 def steady(by, values, **numbers):
-    """Return a frame as `sweep` gives it: every number is 1 but those named, by value of the parameter."""
+    """Return a frame as `sweep` gives it: every number is 1 but those named."""
     rows = []
     for number, value in enumerate(values):
         for association in range(3):

@@ -1,4 +1,4 @@
-"""The claims on POSG: all are there, and judges and figures work on what the experiments measure."""
+"""The claims on POSG: all are there, and judges and figures work on what is measured."""
 
 import numpy as np
 import pytest

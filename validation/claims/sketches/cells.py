@@ -1,7 +1,7 @@
 """The cells of the two matrices: the range of their ratio, and where estimates are worst.
 
-The claims are those of Rivetti et al. 2015, section IV-B, which writes the ratio W/C, and of Rivetti
-et al. 2016, section 4, which writes it W/F.
+The claims are those of Rivetti et al. 2015, section IV-B, which writes the ratio W/C, and of
+Rivetti et al. 2016, section 4, which writes it W/F.
 """
 
 from __future__ import annotations
