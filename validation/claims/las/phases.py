@@ -11,22 +11,10 @@ import numpy as np
 
 from ...claim import Claim, Experiment, Verdict, claims_into
 from ...figures import COLOURS, PAPER, new_figure
-from .readings import REPORTS, SAFETY
+from .readings import FROM_NOP, REPORTS, SPAN
 
-THRESHOLD, PHASE, JUMP = 64.0, 20_000, 4_000
+THRESHOLD, PHASE, JUMP = 64.0, 20_000, SPAN
 WINDOWS = 7 * PHASE // JUMP
-# Each shedder's policy and its parameters. LAS starts from NOP, as the text describes phase A.
-SERIES: dict[str, tuple[str, dict[str, Any]]] = {
-    "LAS": ("load_aware", {}),
-    "Straw-Man": ("straw_man", {}),
-    "Full Knowledge": ("full_knowledge", {}),
-    "LAS, no factor": ("load_aware", {"safety": 0.0}),
-    "Straw-Man + factor": ("straw_man", {"safety": SAFETY}),
-    "Full Knowledge + factor": ("full_knowledge", {"safety": SAFETY}),
-    "LAS + reports": ("load_aware", {"reports": REPORTS}),
-    "LAS, windowed": ("load_aware", {"goal": "windowed", "span": JUMP}),
-    "LAS + reports, windowed": ("load_aware", {"reports": REPORTS, "goal": "windowed", "span": JUMP}),
-}
 PAPERS_THREE = ("LAS", "Full Knowledge", "Straw-Man")
 SETUP = (
     "A stream of 7 x 20,000 tuples; rates are relative to the mean cost of phase A, the swap of phase D lasts until G "
@@ -42,7 +30,7 @@ def phases(seed: int, swapped: str = "DEF") -> dict[str, Any]:
 
     load = seven_phases(seed, messages=PHASE, swapped=swapped)
     out: dict[str, Any] = {}
-    for name, (policy, options) in SERIES.items():
+    for name, (policy, options) in FROM_NOP.items():
         mean = {"mean_cost": load.mean_cost} if policy == "straw_man" else {}
         result = simulate_shedding(
             load.keys, load.costs, policy, THRESHOLD, seed=seed, arrivals=load.arrivals, **options, **mean

@@ -10,8 +10,9 @@ from typing import Any
 
 import numpy as np
 
-MESSAGES, ITEMS, THRESHOLD, SAFETY = 32_768, 4_096, 6.4, 0.05  # as in section 5.1 of the paper
-WINDOW, REPORTS = 1024, 16
+from ..posg.readings import ITEMS, MESSAGES, WINDOW, stream_of  # the same in both papers
+
+THRESHOLD, SAFETY, REPORTS = 6.4, 0.05, 16
 FRESH = 700_000  # our own claims draw from here on, where no variant was chosen
 PAPERS_FOUR = ("LAS", "Straw-Man", "Full Knowledge", "Base Line")
 
@@ -28,13 +29,19 @@ SHEDDERS: dict[str, tuple[str, dict[str, Any], bool]] = {
     "Base Line": ("random", {}, False),
     "Base Line + factor": ("random", {"safety": SAFETY}, False),
 }
-
-
-def stream_of(exponent: float):
-    """Return the stream of the paper's items with this skew."""
-    from streamlb import Uniform, Zipf
-
-    return Uniform(ITEMS) if exponent == 0 else Zipf(ITEMS, exponent)
+# Under a changing load and on tweets LAS starts from NOP, as the text describes phase A.
+SPAN = 4_000
+FROM_NOP: dict[str, tuple[str, dict[str, Any]]] = {
+    "LAS": ("load_aware", {}),
+    "Straw-Man": ("straw_man", {}),
+    "Full Knowledge": ("full_knowledge", {}),
+    "LAS, no factor": ("load_aware", {"safety": 0.0}),
+    "Straw-Man + factor": ("straw_man", {"safety": SAFETY}),
+    "Full Knowledge + factor": ("full_knowledge", {"safety": SAFETY}),
+    "LAS + reports": ("load_aware", {"reports": REPORTS}),
+    "LAS, windowed": ("load_aware", {"goal": "windowed", "span": SPAN}),
+    "LAS + reports, windowed": ("load_aware", {"reports": REPORTS, "goal": "windowed", "span": SPAN}),
+}
 
 
 def times_of_items(seed: int) -> np.ndarray:

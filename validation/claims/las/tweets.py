@@ -8,8 +8,7 @@ import numpy as np
 
 from ...claim import Claim, Experiment, Verdict, claims_into
 from ...figures import COLOURS, PAPER, new_figure
-from .phases import SERIES
-from .readings import listed
+from .readings import FROM_NOP, listed
 
 SETUP = (
     "Two stand-ins for the tweets: Zipf over 35,000 values of the mention field with p1 = .065, 36% of the stream at "
@@ -19,7 +18,7 @@ SETUP = (
 CLAIMS: list[Claim] = []
 claim = claims_into(CLAIMS, paper="LAS", kind="c", where="figure 7", setup=SETUP)
 
-TWEETS = {name: options for name, options in SERIES.items() if "windowed" not in name}
+TWEETS = {name: options for name, options in FROM_NOP.items() if "windowed" not in name}
 
 
 def mention_costs(seed: int, pmf: np.ndarray, kind: str) -> np.ndarray:

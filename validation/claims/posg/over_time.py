@@ -12,14 +12,24 @@ import numpy as np
 from ...claim import Claim, Experiment, Verdict, claims_into
 from ...figures import COLOURS, OURS, PAPER, SECOND, new_figure
 from .plots import legend_beside
-from .readings import INSTANCES, ITEMS, NAMES, READINGS, WINDOW, draw, seeds
+from .readings import (
+    INSTANCES,
+    ITEMS,
+    NAMES,
+    NETWORK,
+    PROTOTYPE_SETUP,
+    READINGS,
+    TIME_OUT,
+    WINDOW,
+    draw,
+    seeds,
+)
 
 CLAIMS: list[Claim] = []
 claim = claims_into(CLAIMS, paper="POSG", kind="b")
 
 LENGTH, CHANGE, BLOCK, CYCLE = 150_000, 75_000, 2_000, 2 * WINDOW * INSTANCES
 BEFORE, AFTER = (1.05, 1.025, 1.0, 0.975, 0.95), (0.90, 0.95, 1.0, 1.05, 1.10)  # the instances' speeds
-TIME_OUT, NETWORK = 30_000.0, 1.0  # ms
 PARTS = {"before": (20_000, 75_000), "during": (75_000, 85_000), "after": (95_000, 150_000)}
 
 
@@ -167,12 +177,6 @@ def _judge_recovers(runs, profile) -> Verdict:
 # --- figure 11: the same on the prototype --------------------------------------------------------
 
 PROTOTYPE = Experiment("posg_prototype", _change_grid(NETWORK), _change)
-PROTOTYPE_SETUP = (
-    "Judged on the simulator: a run is a function of its parameters, so that it can be repeated, resumed and moved to "
-    "any executor. The prototype with real processes (`python -m streamlb.validation.prototype --figure 11` or 12) "
-    "prints the same figures by the wall clock; these change with the load of the machine, and beside the other tasks "
-    "of a validation they would measure that."
-)
 
 
 @claim(

@@ -6,7 +6,7 @@ from typing import Any
 
 from ...claim import Claim, Experiment, Verdict, claims_into
 from ...figures import COLOURS, PAPER, new_figure
-from .plots import legend_beside
+from .plots import legend_beside, mean_line
 from .readings import INSTANCES, PRINTED, draw, mean_and_error
 
 LENGTH, FRESH = 150_000, 5_000_000  # seeds from FRESH on were never looked at while the variant was chosen
@@ -81,11 +81,8 @@ def _figure_budget(runs, profile):
     part = runs[runs["over"] == 1.0]
     for colour, name in zip(COLOURS, ("economical", "printed", "reading", "feedback 1600")):
         group = part[part["variant"] == name].groupby("exponent")
-        gain, count = group["gain"], group["messages"].mean().mean()
-        axes.errorbar(
-            gain.mean().index, gain.mean(), gain.sem(), marker="o", ms=3, capsize=2,
-            label=f"{name}: {count:.0f} messages", color=PAPER if name == "printed" else colour,
-        )  # fmt: skip
+        label = f"{name}: {group['messages'].mean().mean():.0f} messages"
+        mean_line(axes, group["gain"], color=PAPER if name == "printed" else colour, label=label)
     legend_beside(axes)
     return figure
 

@@ -1,4 +1,4 @@
-"""The two kinds of figure that the claims of Rivetti et al. 2015 share."""
+"""What the figures of the claims of Rivetti et al. 2015 share."""
 
 from __future__ import annotations
 
@@ -19,6 +19,12 @@ def legend_beside(axes: Any) -> None:
     axes.legend(fontsize=7, loc="center left", bbox_to_anchor=(1.0, 0.5))
 
 
+def mean_line(axes: Any, grouped: Any, **style: Any) -> None:
+    """Draw the mean of each group with its standard error, against what the runs are grouped by."""
+    mean, error = grouped.mean(), grouped.sem().fillna(0.0)
+    axes.errorbar(mean.index, mean, error, marker="o", ms=3, lw=1.2, capsize=2, **style)
+
+
 def sweep_figure(
     runs: pd.DataFrame,
     x: str,
@@ -34,11 +40,7 @@ def sweep_figure(
     figure, axes = new_figure(title, x_label, "speed-up over round robin, S_L", size=(7.2, 4.2))
     lines = ("default", "printed", "default_warm", "loose_warm", "one_column", "full_knowledge")
     for colour, name in zip(COLOURS, lines):
-        grouped = speed_up(runs, name).groupby(runs[x])
-        axes.errorbar(
-            grouped.mean().index, grouped.mean(), grouped.sem().fillna(0.0), marker="o", ms=3, lw=1.2, capsize=2,
-            color=colour, label=NAMES[name],
-        )  # fmt: skip
+        mean_line(axes, speed_up(runs, name).groupby(runs[x]), color=colour, label=NAMES[name])
     axes.axhline(1.0, color="0.5", lw=0.8)
     if claimed is not None:
         axes.axhline(claimed[0], color=PAPER, ls="--", lw=1.2, label=claimed[1])

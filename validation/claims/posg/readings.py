@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 MESSAGES, ITEMS, INSTANCES, WINDOW = 32_768, 4_096, 5, 1_024
+TIME_OUT, NETWORK = 30_000.0, 1.0  # of the prototype, in ms
 
 # Exactly as printed in the paper: C is the sum of execution times, instances are not asked again in
 # RUN, all cells count in the relative error, unseen items cost 0, columns are rounded down.
@@ -54,11 +55,24 @@ SETUP = (
     "each with and without the round-robin start-up, and with the controls. Verdicts are on our reading with the "
     "start-up, unless the claim says otherwise."
 )
+PROTOTYPE_SETUP = (
+    "Judged on the simulator: a run is a function of its parameters, so that it can be repeated, resumed and moved to "
+    "any executor. The prototype with real processes (`python -m streamlb.validation.prototype --figure 11` or 12) "
+    "prints the same figures by the wall clock; these change with the load of the machine, and beside the other tasks "
+    "of a validation they would measure that."
+)
 
 
 def seeds(profile: str, quick: int = 20, paper: int = 100) -> range:
     """Return the seeds of a profile; the paper has 100 streams."""
     return range(quick if profile == "quick" else paper)
+
+
+def stream_of(exponent: float):
+    """Return the stream of the paper's items with this skew."""
+    from streamlb import Uniform, Zipf
+
+    return Uniform(ITEMS) if exponent == 0 else Zipf(ITEMS, exponent)
 
 
 def association_shares(association: str, values: int = 64) -> np.ndarray:
@@ -96,10 +110,7 @@ def draw(
 
     Each stream has a draw of its own and an association of execution times to items of its own.
     """
-    from streamlb import Uniform, Zipf
-
-    stream = Uniform(ITEMS) if exponent == 0 else Zipf(ITEMS, exponent)
-    keys = stream.draw(messages, seed)
+    keys = stream_of(exponent).draw(messages, seed)
     return keys, times_of_items(association, seed + 1_000_000, **times)[keys.astype(np.int64)]
 
 

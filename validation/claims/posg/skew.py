@@ -10,7 +10,7 @@ from typing import Any
 
 from ...claim import Claim, Experiment, Verdict, claims_into
 from ...figures import COLOURS, new_figure
-from .plots import legend_beside, level_figure, sweep_figure
+from .plots import legend_beside, level_figure, mean_line, sweep_figure
 from .readings import SETUP, compare, mean_and_error, readings_note, seeds, speed_up, sweep
 
 CLAIMS: list[Claim] = []
@@ -60,12 +60,8 @@ def _figure_other_times(runs, profile):
     for colour, times in zip(COLOURS, OTHER_TIMES):
         part = runs[runs["times"] == times]
         for name, style in (("default", "-"), ("default_warm", ":")):
-            gain = speed_up(part, name).groupby(part["exponent"])
             label = times if name == "default" else f"{times}, start-up excluded"
-            axes.errorbar(
-                gain.mean().index, gain.mean(), gain.sem().fillna(0.0), marker="o", ms=3, lw=1.2, ls=style, capsize=2,
-                color=colour, label=label,
-            )  # fmt: skip
+            mean_line(axes, speed_up(part, name).groupby(part["exponent"]), color=colour, ls=style, label=label)
     axes.axhline(1.0, color="0.5", lw=0.8)
     legend_beside(axes)
     return figure

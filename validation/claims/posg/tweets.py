@@ -8,9 +8,8 @@ import numpy as np
 
 from ...claim import Claim, Experiment, Verdict, claims_into
 from ...figures import COLOURS, PAPER, new_figure
-from .over_time import NETWORK, PROTOTYPE_SETUP, TIME_OUT
-from .plots import legend_beside
-from .readings import NAMES, READINGS, WINDOW, mean_and_error, speed_up
+from .plots import legend_beside, mean_line
+from .readings import NAMES, NETWORK, PROTOTYPE_SETUP, READINGS, TIME_OUT, WINDOW, mean_and_error, speed_up
 
 SETUP = (
     "A stand-in for the private tweets: Zipf over 35,000 entities with the printed share of the first; a third of the "
@@ -63,11 +62,7 @@ def _figure_12(runs, profile):
         "Figure 12: tweets (stand-in)", "instances k", "average completion time (ms)", size=(7.2, 4.0)
     )
     for colour, name in zip(COLOURS, ("round_robin", "printed", "default", "loose", "full_knowledge")):
-        grouped = runs.groupby("k")[name]
-        mean = grouped.mean()
-        axes.errorbar(
-            mean.index, mean, grouped.sem().fillna(0), marker="o", ms=3, capsize=2, color=colour, label=NAMES[name]
-        )
+        mean_line(axes, runs.groupby("k")[name], color=colour, label=NAMES[name])
     gain = speed_up(runs[runs["k"] > 1]).mean()
     axes.plot([], [], color=PAPER, label=f"paper: mean S_L 1.37; ours {gain:.2f}")
     axes.set_yscale("log")

@@ -12,7 +12,8 @@ import numpy as np
 
 from ...claim import Claim, Experiment, Verdict, claims_into
 from ...figures import OURS, PAPER, SECOND, new_figure
-from .readings import DELTA, EPSILON, EXPONENTS, ITEMS, MESSAGES, SETUP, draw, seeds
+from ..posg.readings import ITEMS, MESSAGES, seeds
+from .readings import DELTA, EPSILON, EXPONENTS, SETUP, draw
 
 CLAIMS: list[Claim] = []
 claim = claims_into(CLAIMS, setup=SETUP + " 64 execution times from 1 to 64 ms.")

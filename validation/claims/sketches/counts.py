@@ -13,7 +13,8 @@ from streamlb.analysis import count_min_failure, count_min_shape
 
 from ...claim import Claim, Experiment, Verdict, claims_into
 from ...figures import OURS, PAPER, new_figure
-from .readings import DELTA, EPSILON, EXPONENTS, ITEMS, MESSAGES, SETUP, draw, seeds
+from ..posg.readings import ITEMS, MESSAGES, seeds
+from .readings import DELTA, EPSILON, EXPONENTS, SETUP, draw
 
 CLAIMS: list[Claim] = []
 claim = claims_into(CLAIMS, paper="POSG", kind="a")

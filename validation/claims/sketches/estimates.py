@@ -21,7 +21,8 @@ from streamlb.analysis import (
 
 from ...claim import Claim, Experiment, Verdict, claims_into
 from ...figures import BAND, OURS, PAPER, SECOND, new_figure
-from .readings import EPSILON, ITEMS, seeds
+from ..posg.readings import ITEMS, seeds
+from .readings import EPSILON
 
 CLAIMS: list[Claim] = []
 claim = claims_into(CLAIMS, paper="POSG", kind="a")
