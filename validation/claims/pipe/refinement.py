@@ -1,4 +1,7 @@
-"""Claims of paper 002 on its refinement: what it keeps, and how near it comes to the exact optimum over all relabellings."""
+"""The refinement (Tantalaki et al. 2020, proposition 2 and algorithm 2).
+
+What it keeps, and how near it comes to the exact optimum over all relabellings.
+"""
 
 from __future__ import annotations
 
@@ -9,14 +12,18 @@ from streamlb.analysis import best_relabelling
 
 from streamlb.placement.examples import PAPER_NODES, paper_topology
 from streamlb.placement.pipeline import pipeline_schedule
-from streamlb.placement.topology import Topology
 
-from ..claim import Claim, Experiment, Verdict
-from ._pipe import PAPER
+from ...claim import Claim, Experiment, Verdict, claims_into
+from ...figures import PAPER, new_figure
+from .readings import random_topology
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
+
+
+CLAIMS: list[Claim] = []
+claim = claims_into(CLAIMS, paper="PIPE", kind="a")
 
 
 def _refine_grid(profile: str) -> list[dict[str, Any]]:
@@ -25,20 +32,8 @@ def _refine_grid(profile: str) -> list[dict[str, Any]]:
     return named + [{"case": "dag", "seed": seed} for seed in range(seeds)]
 
 
-def random_topology(seed: int, components: tuple[int, int] = (3, 5), tasks: tuple[int, int] = (2, 6)) -> Topology:
-    """Return a random DAG: every bolt receives from one or two earlier components."""
-    rng = np.random.default_rng(seed)
-    n = int(rng.integers(components[0], components[1] + 1))
-    counts = rng.integers(tasks[0], tasks[1] + 1, n)
-    edges = []
-    for v in range(1, n):
-        senders = rng.choice(v, size=min(v, int(rng.integers(1, 3))), replace=False)
-        edges += [(f"c{u}", f"c{v}") for u in sorted(senders.tolist())]
-    return Topology({f"c{i}": int(c) for i, c in enumerate(counts)}, edges)
-
-
 def measure_refine(case: str, seed: int) -> dict[str, Any]:
-    """Compare no refinement, the printed one and local search with the exact optimum over all relabellings."""
+    """Compare no refinement, the printed one and local search with the exact optimum."""
     topology = random_topology(seed) if case == "dag" else paper_topology(case)
     nodes = PAPER_NODES.get(case) or max(len(topology.names), topology.widest) + seed % 2
     counts, edges = topology.counts.tolist(), [tuple(e) for e in topology.edges.tolist()]
@@ -62,62 +57,49 @@ REFINE = Experiment(
 )
 
 
+@claim(
+    "PIPE-P2",
+    where="Prop. 2",
+    statement="diagonals can be interchanged so that rows stay permutations",
+    claimed="exists",
+    criterion="rows stay permutations on random DAGs",
+    experiment=REFINE,
+)
 def _judge_p2(runs: pd.DataFrame, profile: str) -> Verdict:
     valid = int(runs["printed_valid"].sum())
     return Verdict.when(valid == len(runs), f"rows stay permutations in {valid} of {len(runs)} topologies")
 
 
+def _figure_refine(runs: pd.DataFrame, profile: str) -> Figure:
+    figure, axes = new_figure(
+        "Share of the traffic that crosses nodes", "exact optimum (share)", "reached (share)", size=(6, 4.5)
+    )
+    for name, mark in (("none", "."), ("printed", "o"), ("search", "x")):
+        label = {"none": "not refined", "printed": "Algorithm 2", "search": "local search on traffic alone"}[name]
+        axes.plot(runs["best_share"], runs[f"{name}_share"], mark, label=label, alpha=0.7)
+    low = float(runs["best_share"].min())
+    axes.plot([low, 1], [low, 1], color=PAPER, ls="--", label="exact optimum (the paper: maximum extent)")
+    axes.legend()
+    return figure
+
+
+@claim(
+    "PIPE-P2opt",
+    where="Prop. 2",
+    statement="communicating tasks are placed together to the maximum extent (random example)",
+    claimed="maximum extent",
+    criterion="inter-node share equals the exact optimum over relabellings",
+    experiment=REFINE,
+    figure=_figure_refine,
+)
 def _judge_p2opt(runs: pd.DataFrame, profile: str) -> Verdict:
     row = runs[runs["case"] == "random"].iloc[0]
     dags = runs[runs["case"] == "dag"]
     reached = int((dags["printed_share"] <= dags["best_share"] + 1e-9).sum())
     return Verdict.when(
         abs(row["printed_share"] - row["best_share"]) < 1e-9,
-        f"random example: {row['printed_share']:.4f} of the traffic crosses nodes, the optimum is {row['best_share']:.4f}",
-        f"On {len(dags)} random DAGs the printed heuristic reaches the optimum in {reached}; it exchanges at most floor(G/2) IDs a "
-        f"block and never looks back.",
+        f"random example: {row['printed_share']:.4f} of the traffic crosses nodes, the optimum is "
+        f"{row['best_share']:.4f}",
+        f"On {len(dags)} random DAGs the printed heuristic reaches the optimum in {reached}; it exchanges at most "
+        "floor(G/2) IDs a block and never looks back.",
     )
-
-
-def _figure_refine(runs: pd.DataFrame, profile: str) -> Figure:
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(6, 4.5), layout="constrained")
-    axes = figure.subplots()
-    for name, mark in (("none", "."), ("printed", "o"), ("search", "x")):
-        label = {"none": "not refined", "printed": "Algorithm 2", "search": "local search on traffic alone"}[name]
-        axes.plot(runs["best_share"], runs[f"{name}_share"], mark, label=label, alpha=0.7)
-    low = float(runs["best_share"].min())
-    axes.plot([low, 1], [low, 1], "k--", label="exact optimum (the paper: maximum extent)")
-    axes.set(title="Share of the traffic that crosses nodes", xlabel="exact optimum (share)", ylabel="reached (share)")
-    axes.legend()
-    return figure
-
-
-EXPERIMENTS = [REFINE]
-
-CLAIMS = [
-    Claim(
-        "PIPE-P2",
-        PAPER,
-        "a",
-        "Prop. 2",
-        "diagonals can be interchanged so that rows stay permutations",
-        "exists",
-        "rows stay permutations on random DAGs",
-        REFINE,
-        _judge_p2,
-    ),
-    Claim(
-        "PIPE-P2opt",
-        PAPER,
-        "a",
-        "Prop. 2",
-        "communicating tasks are placed together to the maximum extent (random example)",
-        "maximum extent",
-        "inter-node share equals the exact optimum over relabellings",
-        REFINE,
-        _judge_p2opt,
-        _figure_refine,
-    ),
-]
