@@ -236,8 +236,8 @@ def _judge_lemma_1(runs, profile):
         max(flat.values()) <= 2,
         "imbalance from m = n² to 256 n²: " + ", ".join(parts),
         "Flat: at most doubled while messages grow 256 times. The hypotheses are checked against the bins, that is "
-        f"n α virtual workers: p1 = {1 / 631.0:.4f} or less (z = .5). With 10 virtual workers a worker they are ten "
-        "times harder to meet than with the n of the text.",
+        f"n α virtual workers: p1 = {1 / 631.0:.4f} or less (z = .5). With 10 virtual workers for each worker they "
+        "are ten times harder to meet than with the n of the text.",
     )
 
 

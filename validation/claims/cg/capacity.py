@@ -183,7 +183,9 @@ def _figure_unequal(runs, profile):
 @claim(
     "CG-F8",
     where="Fig. 8",
-    statement="3 of 10 workers are 5 times faster, 10 virtual workers: queues grow with KG and SG, and stay low with CG.",
+    statement=(
+        "3 of 10 workers are 5 times faster, 10 virtual workers: queues grow with KG and SG, and stay low with CG."
+    ),
     claimed="CG low, imbalance close to 0",
     criterion=(
         "CG's longest queue is no longer in the second half than in the first (bounded), and ends below 1% of KG's "
@@ -331,6 +333,7 @@ def _judge_changing(runs, profile):
         bool((parts < 0.01).all()),
         "queue at the end of each phase over SG's: " + ", ".join(f"{p:.2%}" for p in parts),
         f"Longest queue on the way: CG {own['max_queue']['CG']:,.0f}, SG {own['max_queue']['SG']:,.0f}, KG "
-        f"{own['max_queue']['KG']:,.0f}. By FCFS queues: {', '.join(f'{p:.2%}' for p in fcfs)}. One virtual worker "
-        "a slot and worker makes each change take hours; proportional signals do it in minutes (OWN-CG-PROP).",
+        f"{own['max_queue']['KG']:,.0f}. By FCFS queues: {', '.join(f'{p:.2%}' for p in fcfs)}. A worker moves one "
+        "virtual worker in a slot, so each change takes hours; proportional signals do it in minutes "
+        "(OWN-CG-PROP).",
     )

@@ -204,7 +204,7 @@ def _judge_slow(runs, profile):
     return Verdict.when(
         best and 2.5 <= ratio.mean() <= 4.5,
         f"throughput of CG over KG {ratio.mean():.2f} ± {ratio.sem():.2f}; CG best: {best}",
-        "messages a service time: "
+        "Messages in the time that one takes to serve: "
         + ", ".join(f"{s} {mean[s]:.1f} ± {error[s]:.1f}" for s in SCHEMES)
         + " (22.6 at best).",
     )

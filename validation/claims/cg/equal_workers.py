@@ -76,7 +76,9 @@ def _figure_epsilon(runs, profile):
         "10 equal workers with 10 virtual workers each, one source: ε trades imbalance for memory, between KG and SG."
     ),
     claimed="I up, memory down in ε",
-    criterion="imbalance rises and memory falls with ε throughout; memory between KG's and SG's, imbalance at most KG's",
+    criterion=(
+        "imbalance rises and memory falls with ε throughout; memory between KG's and SG's, imbalance at most KG's"
+    ),
     experiment=EPSILON,
     figure=_figure_epsilon,
 )
@@ -141,7 +143,7 @@ def _figure_clusters(runs, profile):
             )
         ax.set_xticks(range(len(CLUSTERS)), [str(n) for n in CLUSTERS])
     paper_line(axes[0, 0], 0.01, "ε of CH and CG")
-    axes[0, 0].legend(fontsize=7, ncol=2)
+    axes[0, 0].legend(fontsize=7, loc="center left", bbox_to_anchor=(1.0, 0.5))
     return fig
 
 
@@ -180,9 +182,8 @@ def _judge_clusters(runs, profile):
         f"{sum(checks.values())} of {len(checks)} orders hold; CG/CH memory "
         + ", ".join(f"{r:.2f} (n={n})" for n, r in ratio.items()),
         "; ".join(f"{name}: {'yes' if ok else 'no'}" for name, ok in checks.items())
-        + ". CH has 10 points a worker. Against CH over the same virtual workers (one point each) the memory ratio is "
-        + ", ".join(f"{r:.2f}" for r in ring)
-        + ".",
+        + ". CH has 10 points for each worker. Against CH over the same virtual workers (one point each) the "
+        "memory ratio is " + ", ".join(f"{r:.2f}" for r in ring) + ".",
     )
 
 
@@ -240,5 +241,6 @@ def _judge_sources(runs, profile):
         "of one source's value: "
         + ", ".join(f"{column} {low:.2f} to {high:.2f}" for column, (low, high) in spread.items()),
         "Each source spreads its own messages within its own ε: the bound grows from ε m/n + 1 to ε m/n + s. More "
-        "sources also see a hot key's workers fill up each on its own, so small loads a source make memory grow.",
+        "sources also see a hot key's workers fill up each on its own, so small loads of each source make memory "
+        "grow.",
     )

@@ -26,7 +26,7 @@ SCENARIOS = ("changing", "diurnal")
 SETUP = (
     STAND_IN + " 'Changing' is Fig. 11's scenario. 'Diurnal': 3 of 10 workers 5 times faster, load swinging 15% around "
     "80% of all capacity over the day, so that at noon every worker is busy and at night every one idle. 100 "
-    "virtual workers a worker, one source, piggybacked signals."
+    "virtual workers for each worker, one source, piggybacked signals."
 )
 CLAIMS: list[Claim] = []
 claim = claims_into(CLAIMS, paper="OWN", kind="b")
@@ -112,11 +112,15 @@ def _declare(name, what, option):
     claim(
         f"OWN-CG-{name}",
         where="options of ConsistentGrouping",
-        statement=f"{what}, against the printed policy, on changing capacities and under diurnal load: queues are "
-        "shorter on average.",
+        statement=(
+            f"{what}, against the printed policy, on changing capacities and under diurnal load: queues are shorter "
+            "on average."
+        ),
         claimed="ours",
-        criterion="the mean over slots of the longest queue is below the printed policy's by more than two standard "
-        "errors of both, in both scenarios",
+        criterion=(
+            "the mean over slots of the longest queue is below the printed policy's by more than two standard "
+            "errors of both, in both scenarios"
+        ),
         experiment=OPTIONS,
         figure=_figure_options,
         setup=SETUP,
@@ -163,7 +167,7 @@ LATE = Experiment("own_cg_late", _grid_late, _late, cost=lambda row: row["source
     claimed="ours",
     criterion="every message served once; each worker's mean utilisation in the second half below 1",
     experiment=LATE,
-    setup=STAND_IN + " {y=3, z=5}, 20 virtual workers a worker.",
+    setup=STAND_IN + " {y=3, z=5}, 20 virtual workers for each worker.",
 )
 def _judge_late(runs, profile):
     table = runs.pivot_table(index="delay", columns="sources", values="mean_queue")

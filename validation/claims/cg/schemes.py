@@ -148,7 +148,7 @@ def _figure_probes(runs, profile):
     where="not in the paper",
     statement="The same runs: how many hashes PoRC takes for a message.",
     claimed="not given",
-    criterion="report only (probing ends within its limit of 8 probes a virtual worker)",
+    criterion="report only (probing ends within its limit of 8 probes for each virtual worker)",
     experiment=ZIPF,
     figure=_figure_probes,
 )

@@ -10,7 +10,7 @@ from typing import Any
 from streamlb.analysis import memory_cost, zipf_shares
 
 from ...claim import Claim, Experiment, Verdict, claims_into
-from ...figures import PAPER, panels
+from ...figures import panels, paper_line
 from .readings import LETTERS, SCHEME_COLOURS, build, by_profile, hash_seed, zipf
 
 SCHEMES = ("kg", "pkg", "sg", "dc", "wc", "own", "bare")
@@ -85,7 +85,7 @@ def _figure_throughput(runs, profile):
         for i, scheme in enumerate(SCHEMES):
             axes.bar(i - 0.2, free.loc[z, scheme], 0.4, color=SCHEME_COLOURS[scheme])
             axes.bar(i + 0.2, capped.loc[z, scheme], 0.4, color=SCHEME_COLOURS[scheme], alpha=0.4)
-        axes.axhline(2.3 * free.loc[z, "kg"], color=PAPER, ls="--", label="the paper: 2.3 × KG")
+        paper_line(axes, 2.3 * free.loc[z, "kg"], "the paper: 2.3 × KG")
         axes.set_xticks(range(len(SCHEMES)), [LETTERS[s].replace(" ", "\n") for s in SCHEMES], fontsize=7)
         axes.set_xlabel("grouping (pale: sources capped)")
     all_axes[0].set_ylim(top=200)  # room for the legend
@@ -143,8 +143,8 @@ def _figure_latency(runs, profile):
                 label=name,
             )
         axes.set_xticks(range(len(SCHEMES)), [LETTERS[s].replace(" ", "\n") for s in SCHEMES], fontsize=7)
-        axes.axhline(0.5 * tables["worker_max"].loc[z, "kg"], color=PAPER, ls="--", label="the paper: PKG half of KG")
-    all_axes[0].legend(fontsize=6)
+        paper_line(axes, 0.5 * tables["worker_max"].loc[z, "kg"], "the paper: PKG half of KG")
+    all_axes[-1].legend(fontsize=6, loc="center left", bbox_to_anchor=(1.0, 0.5))
     return figure
 
 

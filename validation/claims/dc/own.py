@@ -238,8 +238,8 @@ def _judge_ties(runs, profile) -> Verdict:
     return Verdict.when(
         worse <= 0.1 * 2 * len(means),
         "mean imbalance with rotated ties against the first of equals: " + ", ".join(parts),
-        "What rotation saves is of the order of one message a source: it shows where the imbalance is that small "
-        "(W-C), not where hashing dominates. It costs no memory.",
+        "What rotation saves is of the order of one message for each source: it shows where the imbalance is that "
+        "small (W-C), not where hashing dominates. It costs no memory.",
     )
 
 

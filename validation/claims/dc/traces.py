@@ -96,7 +96,9 @@ def _figure_wikipedia(runs, profile):
 @claim(
     "DC-F1",
     where="Figure 1",
-    statement="On WP, PKG is balanced at 5 and 10 workers and not from 20 on, close to 10%; D-C and W-C stay below .1%.",
+    statement=(
+        "On WP, PKG is balanced at 5 and 10 workers and not from 20 on, close to 10%; D-C and W-C stay below .1%."
+    ),
     claimed="PKG close to 10%; D-C, W-C < .1%",
     criterion="PKG(5, 10) < 10⁻⁴; PKG grows with n; D-C, W-C < 10⁻³",
     experiment=TRACES,
@@ -112,9 +114,9 @@ def _judge_wikipedia(runs, profile) -> Verdict:
         "PKG "
         + ", ".join(f"{pkg[n]:.1e}" for n in WORKERS)
         + f" at n = 5 to 100; D-C at most {means['dc'].max():.1e}, W-C {means['wc'].max():.1e}",
-        "An imbalance close to 10% cannot come from p₁ = 9.32% alone: two workers a key leave p₁/2 − 1/n = 3.66% "
-        "at n = 100, or p₁ − 1/n = 8.3% where the key's two hashes coincide. D-C with distinct workers: at most "
-        f"{means['own'].max():.1e}.",
+        "An imbalance close to 10% cannot come from p₁ = 9.32% alone: two workers for each key leave p₁/2 − 1/n = "
+        "3.66% at n = 100, or p₁ − 1/n = 8.3% where the key's two hashes coincide. D-C with distinct workers: at "
+        f"most {means['own'].max():.1e}.",
     )
 
 

@@ -18,7 +18,7 @@ from streamlb.placement.topology import Topology
 from streamlb.simulation.pipeline import PipelineResult, simulate_pipeline
 
 from ...claim import Claim, Experiment, Verdict, claims_into
-from ...figures import PAPER, new_figure, panels, paper_line
+from ...figures import COLOURS, OURS, PAPER, new_figure, panels, paper_line
 from .readings import example, random_topology
 from .refinement import REFINE
 
@@ -166,7 +166,7 @@ def _figure_balance(runs: pd.DataFrame, profile: str) -> Figure:
     figure, axes = new_figure(
         "Load of the nodes: mean deviation", "printed placement", "optimised placement", size=(5.5, 4.5)
     )
-    axes.plot(runs["printed_deviation"], runs["ours_deviation"], ".", label="one cell")
+    axes.plot(runs["printed_deviation"], runs["ours_deviation"], ".", color=OURS, label="one cell")
     top = float(runs["printed_deviation"].max())
     axes.plot([0, top], [0, top], color=PAPER, ls="--", label="as the printed placement")
     axes.legend()
@@ -196,9 +196,9 @@ def _figure_own(runs: pd.DataFrame, profile: str) -> Figure:
         "Ratio to the printed schedule", measures, "cells, sorted", ["ratio"], size=(3.7, 3.6), log_y=True
     )
     for axes, what in zip(row, measures):
-        for name in ("decoupled", "weighted", "conserving", "ours", "even"):
+        for name, colour in zip(("decoupled", "weighted", "conserving", "ours", "even"), COLOURS):
             ratio = runs[f"{name}_{what}"] / runs[f"printed_{what}"].clip(lower=1e-6)
-            axes.plot(np.sort(ratio), label=_LABELS[name])
+            axes.plot(np.sort(ratio), color=colour, label=_LABELS[name])
         paper_line(axes, 1.0, _LABELS["printed"])
     row[0].legend(fontsize=8)
     return figure

@@ -14,7 +14,7 @@ import numpy as np
 from streamlb.placement import matrices
 
 from ...claim import Claim, Experiment, Verdict, claims_into
-from ...figures import new_figure, paper_line
+from ...figures import OURS, SECOND, new_figure, paper_line
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -115,7 +115,7 @@ def _scale(t: int, n: int, out: dict[str, Any], scaled: dict[str, int]) -> None:
 
 
 def _square(t: int, n: int) -> np.ndarray:
-    """Return the schedule of t tasks a component on N nodes, without refinement."""
+    """Return the schedule of components with t tasks each on N nodes, without refinement."""
     steps = matrices.transpose_rows(matrices.component_ids(matrices.initial(t, n), t))
     return matrices.square(matrices.rotate_blocks(matrices.move_blocks(steps)))
 
@@ -204,7 +204,9 @@ claim(
     where="Prop. 1.1, Eq. 12-19",
     statement="tasks of one node and class are those LCM(t, N) apart",
     claimed="LCM(t, N)",
-    criterion=f"same node and class if and only if the difference is a multiple of LCM, components then N' apart, {ALL}",
+    criterion=(
+        "same node and class if and only if the difference is a multiple of LCM, components then N' apart, " + ALL
+    ),
     experiment=GRID,
 )(_never("P1.1", "The printed steps show one direction; the grid shows both."))
 
@@ -248,8 +250,8 @@ def _figure_moves(runs: pd.DataFrame, profile: str) -> Figure:
     figure, axes = new_figure(
         "Moves against the printed bounds, worst N for each t", "t (tasks of a component)", "ratio to the bound"
     )
-    axes.plot(runs["t"], runs["rows_ratio"], "o-", ms=3, label="rows moved by Eq. 6 / t'")
-    axes.plot(runs["t"], runs["blocks_ratio"], "s-", ms=3, label="blocks moved by Eq. 10 / (N' - 1)")
+    axes.plot(runs["t"], runs["rows_ratio"], "o-", ms=3, color=OURS, label="rows moved by Eq. 6 / t'")
+    axes.plot(runs["t"], runs["blocks_ratio"], "s-", ms=3, color=SECOND, label="blocks moved by Eq. 10 / (N' - 1)")
     paper_line(axes, 1.0, "the paper's bound")
     axes.legend()
     return figure

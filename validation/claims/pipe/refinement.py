@@ -14,7 +14,7 @@ from streamlb.placement.examples import PAPER_NODES, paper_topology
 from streamlb.placement.pipeline import pipeline_schedule
 
 from ...claim import Claim, Experiment, Verdict, claims_into
-from ...figures import PAPER, new_figure
+from ...figures import OURS, PAPER, SECOND, THIRD, new_figure
 from .readings import random_topology
 
 if TYPE_CHECKING:
@@ -74,9 +74,12 @@ def _figure_refine(runs: pd.DataFrame, profile: str) -> Figure:
     figure, axes = new_figure(
         "Share of the traffic that crosses nodes", "exact optimum (share)", "reached (share)", size=(6, 4.5)
     )
-    for name, mark in (("none", "."), ("printed", "o"), ("search", "x")):
-        label = {"none": "not refined", "printed": "Algorithm 2", "search": "local search on traffic alone"}[name]
-        axes.plot(runs["best_share"], runs[f"{name}_share"], mark, label=label, alpha=0.7)
+    for name, mark, colour, label in (
+        ("none", ".", THIRD, "not refined"),
+        ("printed", "o", SECOND, "Algorithm 2"),
+        ("search", "x", OURS, "local search on traffic alone"),
+    ):
+        axes.plot(runs["best_share"], runs[f"{name}_share"], mark, color=colour, label=label, alpha=0.7)
     low = float(runs["best_share"].min())
     axes.plot([low, 1], [low, 1], color=PAPER, ls="--", label="exact optimum (the paper: maximum extent)")
     axes.legend()
@@ -101,5 +104,5 @@ def _judge_p2opt(runs: pd.DataFrame, profile: str) -> Verdict:
         f"random example: {row['printed_share']:.4f} of the traffic crosses nodes, the optimum is "
         f"{row['best_share']:.4f}",
         f"On {len(dags)} random DAGs the printed heuristic reaches the optimum in {reached}; it exchanges at most "
-        "floor(G/2) IDs a block and never looks back.",
+        "floor(G/2) IDs of a block and never looks back.",
     )

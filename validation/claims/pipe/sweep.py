@@ -40,9 +40,9 @@ SCHEDULER_COLOURS = dict(zip(SCHEDULERS, COLOURS))
 # The sizes of each topology: tasks of its widest component.
 _SIZES = {"random": (3, 4, 5, 6), "linear": (2, 3, 4), "diamond": (10,), "linear5": (16,)}
 SETUP = (
-    "Simulated: nodes with 4 cores, 100 Mbps a node, buffers of 4,096 tuples a task, resend when full, shuffle "
-    "grouping; swept over service time, load, size of a part, cost of distance and R-Storm's declarations. "
-    "Throughput is counted at the sinks, memory with what senders hold."
+    "Simulated: nodes with 4 cores, 100 Mbps for each node, buffers of 4,096 tuples for each task, resend when "
+    "full, shuffle grouping; swept over service time, load, size of a part, cost of distance and R-Storm's "
+    "declarations. Throughput is counted at the sinks, memory with what senders hold."
 )
 IN_MOST_CELLS = "in more than half of the cells of the sweep"
 GATING = (
