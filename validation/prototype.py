@@ -1,14 +1,16 @@
-"""POSG between real processes: the paper's prototype (section V-C) without Storm.
+"""POSG between real processes: the prototype of Rivetti et al. 2015 (section V-C) without Storm.
 
-A dispatcher paces a stream and hands each tuple to one of k worker processes, which sleep as long as the tuple's
-content says. Under POSG the dispatcher holds a `POSGScheduler`, each worker a `POSGInstance`, and they exchange its
-messages as bytes. Completion times are by the wall clock. ``python -m streamlb.validation.prototype --figure 11``
-runs the change of speeds of Figure 11, ``--figure 12`` the tweets (stand-in) of Figure 12, each under round robin,
-POSG and full knowledge.
+A dispatcher paces a stream and hands each tuple to one of k worker processes, which sleep as long
+as the tuple's content says. Under POSG the dispatcher holds a `POSGScheduler`, each worker a
+`POSGInstance`, and they exchange its messages as bytes. Completion times are by the wall clock.
+``python -m streamlb.validation.prototype --figure 11`` runs the change of speeds of figure 11,
+``--figure 12`` the tweets (a stand-in) of figure 12, each under round robin, POSG and full
+knowledge.
 
-The stream is far shorter than the paper's and the window with it, so that a run takes seconds: order and shape, not
-values. Wall-clock times depend on what else the machine does and cannot be had twice, so no verdict rests on them:
-the claims POSG-F11 and F12 are judged on the simulator, whose runs are functions of their parameters.
+The stream is far shorter than the paper's, and the window with it, so that a run takes seconds: it
+shows order and shape, not values. Wall-clock times depend on what else the machine does and cannot
+be had twice, so that no verdict rests on them: the claims POSG-F11 and F12 are judged on the
+simulator, whose runs are functions of their parameters.
 """
 
 from __future__ import annotations
@@ -34,7 +36,7 @@ _STOP = None
 
 
 def _end_with_parent() -> None:
-    """End this process when the dispatcher is gone, however it ended: its queue would wait for ever."""
+    """End this process when the dispatcher is gone: its queue would wait for ever."""
     parent = multiprocessing.parent_process()
     if parent is not None:
         parent.join()
@@ -141,7 +143,7 @@ class _Dispatcher:
 def run(
     keys: np.ndarray, seconds: np.ndarray, interval: float, policy: str, progress: bool = True, **options: Any
 ) -> dict[str, Any]:
-    """Send a stream through real processes and return the completion time of every tuple, in seconds.
+    """Send a stream through real processes; return the completion time of every tuple in seconds.
 
     Parameters
     ----------
@@ -152,11 +154,11 @@ def run(
     interval : float
         Seconds between two tuples.
     policy : {"round_robin", "posg", "full_knowledge"}
-        Who chooses.
+        Who chooses the instance of a tuple.
     progress : bool
-        Show a bar.
+        Whether to show a progress bar.
     **options
-        Of POSG: window, tolerance, epsilon, delta, seed.
+        The options of POSG: window, tolerance, epsilon, delta, seed.
     """
     m, k = seconds.shape
     arrival, completion = np.zeros(m), np.full(m, np.nan)
@@ -208,7 +210,7 @@ def _bar(total: int, label: str, show: bool) -> Any:
 
 
 def figure_11(tuples: int, scale: float, seed: int) -> tuple[np.ndarray, np.ndarray, float]:
-    """Return keys, seconds and interval of the change of speeds: five instances, halfway through other multipliers."""
+    """Return keys, seconds and interval of the change of speeds halfway, on five instances."""
     keys = Zipf(4096, 1.0).draw(tuples, seed)
     costs = execution_times(4096, seed=seed + 1)[keys.astype(np.int64)] / 1000 * scale
     seconds = np.outer(costs, _BEFORE)
@@ -234,7 +236,8 @@ def _row(figure: int, k: int, policy: str, result: dict[str, Any], plain: float,
     row |= {"max_ms": round(float(stays.max()), 2), "speed_up": round(plain / result["mean"], 3)}
     row["time_outs"] = int((result["completion"] > deadline).sum())
     if policy == "posg":
-        fresh = dict((i, t) for t, i in reversed(result["received"]) if t >= half)  # the first of each since the change
+        # The first pair of each instance since the change.
+        fresh = dict((i, t) for t, i in reversed(result["received"]) if t >= half)
         row["first_run"] = result["first_run"]
         if figure == 11:
             row["refreshed"] = max(fresh.values()) if len(fresh) == k else None

@@ -9,11 +9,11 @@ from streamlb.validation.engine import to_json
 
 @pytest.fixture(scope="module")
 def few_runs():
-    """Return ``few_runs(experiment, rows)``, which measures a few rows of an experiment, once a module.
+    """Return ``few_runs(experiment, rows)``, which measures a few rows of an experiment.
 
     The results pass through JSON, as they do in the engine, so that a judge sees here what it sees
-    there. The runs are kept by the experiment's name: every claim that reads an experiment gets a copy
-    of the same frame. Without `rows`, the whole quick grid is measured.
+    there. The runs are kept by the experiment's name: every claim that reads an experiment gets a
+    copy of the same frame. Without `rows`, the whole quick grid is measured.
     """
     known = {}
 

@@ -1,4 +1,8 @@
-"""What the claims of load-aware shedding share: streams, the shedders compared, and how a run is summed up."""
+"""What the claims of Rivetti et al. 2016 share: the paper's streams, and the shedders compared.
+
+Each stream is run under the paper's four shedders and under readings of them: with and without the
+safety factor, with matrices learnt before the run or during it, with and without reports.
+"""
 
 from __future__ import annotations
 
@@ -6,11 +10,13 @@ from typing import Any
 
 import numpy as np
 
-MESSAGES, ITEMS, THRESHOLD, SAFETY = 32_768, 4_096, 6.4, 0.05  # the paper's defaults (section 5.1)
-WINDOW, REPORTS = 1024, 16
+from ..posg.readings import ITEMS, MESSAGES, WINDOW, stream_of  # the same in both papers
+
+THRESHOLD, SAFETY, REPORTS = 6.4, 0.05, 16
+FRESH = 700_000  # our own claims draw from here on, where no variant was chosen
 PAPERS_FOUR = ("LAS", "Straw-Man", "Full Knowledge", "Base Line")
 
-# Name -> policy, parameters, whether the shedder starts with matrices learnt before ("warm").
+# The policy, its parameters, and whether it starts with matrices that were learnt before ("warm").
 SHEDDERS: dict[str, tuple[str, dict[str, Any], bool]] = {
     "LAS": ("load_aware", {}, True),
     "LAS from NOP": ("load_aware", {}, False),
@@ -23,17 +29,33 @@ SHEDDERS: dict[str, tuple[str, dict[str, Any], bool]] = {
     "Base Line": ("random", {}, False),
     "Base Line + factor": ("random", {"safety": SAFETY}, False),
 }
+# Under a changing load and on tweets LAS starts from NOP, as the text describes phase A.
+SPAN = 4_000
+FROM_NOP: dict[str, tuple[str, dict[str, Any]]] = {
+    "LAS": ("load_aware", {}),
+    "Straw-Man": ("straw_man", {}),
+    "Full Knowledge": ("full_knowledge", {}),
+    "LAS, no factor": ("load_aware", {"safety": 0.0}),
+    "Straw-Man + factor": ("straw_man", {"safety": SAFETY}),
+    "Full Knowledge + factor": ("full_knowledge", {"safety": SAFETY}),
+    "LAS + reports": ("load_aware", {"reports": REPORTS}),
+    "LAS, windowed": ("load_aware", {"goal": "windowed", "span": SPAN}),
+    "LAS + reports, windowed": ("load_aware", {"reports": REPORTS, "goal": "windowed", "span": SPAN}),
+}
 
 
-def stream_of(exponent: float):
-    """Return the stream of the paper's items with this skew."""
-    from streamlb import Uniform, Zipf
+def times_of_items(seed: int) -> np.ndarray:
+    """Return an execution time for each item: 64 values from .1 to 6.4 ms, each equally often."""
+    from streamlb import execution_times
 
-    return Uniform(ITEMS) if exponent == 0 else Zipf(ITEMS, exponent)
+    return execution_times(ITEMS, 64, 0.1, 6.4, seed=seed)
 
 
 def warm_shedder(threshold: float, stream, times: np.ndarray, seed: int, **options: Any):
-    """Return a load-aware shedder whose operator has run this stream without load, up to its first stable matrices."""
+    """Return a load-aware shedder that starts with matrices.
+
+    Its operator has run this stream without load, up to its first stable matrices.
+    """
     from streamlb import LoadAwareShedder
 
     shedder = LoadAwareShedder(threshold, seed=seed, **options)
@@ -56,11 +78,11 @@ def run(name: str, keys, costs, times, stream, underprovisioning: float, seed: i
 
 
 def sweep(exponent: float, underprovisioning: float, association: int, seeds: int, first: int = 0) -> dict[str, Any]:
-    """Run every shedder on `seeds` orders of one association of costs to items; means over the orders, and extremes."""
-    from streamlb import execution_times
+    """Run every shedder on `seeds` orders of one association of costs to items.
 
-    stream = stream_of(exponent)
-    times = execution_times(ITEMS, 64, 0.1, 6.4, seed=first + association)
+    The result has the mean over the orders for each shedder, and its extremes.
+    """
+    stream, times = stream_of(exponent), times_of_items(first + association)
     results: dict[str, list[tuple[float, float, float]]] = {name: [] for name in SHEDDERS}
     watched = 0
     for seed in range(seeds):
@@ -93,6 +115,11 @@ def means(runs, by: str, name: str, what: str):
 def errors(runs, by: str, name: str, what: str):
     """Return the standard error of `means`; 0 where there is a single association."""
     return runs.groupby(by)[f"{name}: {what}"].sem().fillna(0.0)
+
+
+def by_level(runs, name: str, what: str = "wait"):
+    """Return the mean over associations of a shedder's number for each load."""
+    return means(runs, "underprovisioning", name, what)
 
 
 def listed(values, form: str = "{:.3g}") -> str:

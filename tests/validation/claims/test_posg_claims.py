@@ -1,12 +1,14 @@
-"""POSG's claims: all are there, their experiments give plain values, judges and figures work on them."""
+"""The claims on POSG: all are there, and judges and figures work on what is measured."""
 
 import numpy as np
 import pytest
-from matplotlib.figure import Figure
-from streamlb.validation.claim import DIFFERS, NOT_APPLICABLE, REPRODUCED
-from streamlb.validation.claims import _posg_runs, posg_exact, posg_figures, posg_own, posg_time
+from claim_checks import judge_and_draw
+from streamlb.validation.claim import REPRODUCED
+from streamlb.validation.claims import claims_of
+from streamlb.validation.claims.posg import readings, skew, sweeps
+from streamlb.validation.engine import experiments_of
 
-MODULES = (posg_exact, posg_figures, posg_time, posg_own)
+CLAIMS = claims_of("posg")
 EXPECTED = {
     *("EX1", "E1", "T3.1", "T3.2", "T3.3", "T4.2", "T4.2t", "S1"),
     *("F4a", "F4b", "F4c", "F4d", "F4e", "F4f", "F5a", "F5b", "F5c", "F5d", "F6", "F7a", "F7b"),
@@ -16,49 +18,44 @@ EXACT = ("POSG-EX1", "POSG-E1", "POSG-T3.1", "POSG-T3.2", "POSG-T3.3", "POSG-T4.
 
 
 def test_every_claim_is_there_once():
-    ids = [claim.id for module in MODULES for claim in module.CLAIMS]
+    ids = [claim.id for claim in CLAIMS]
     assert len(ids) == len(set(ids))
     assert {i for i in ids if i.startswith("POSG-")} == {f"POSG-{name}" for name in EXPECTED}
     assert sum(i.startswith("OWN-POSG-") for i in ids) == 3
 
 
-@pytest.mark.parametrize("claim", [c for m in MODULES for c in m.CLAIMS], ids=lambda claim: claim.id)
+@pytest.mark.parametrize("claim", CLAIMS, ids=lambda claim: claim.id)
 def test_claim_is_judged_and_drawn(claim, few_runs):
     rows = [row for row in claim.experiment.grid("quick") if row.get("seed", 0) < 2]
-    runs = few_runs(claim.experiment, rows)
-    verdict = claim.judge(runs, "quick")
-    assert verdict.verdict in (REPRODUCED, DIFFERS, NOT_APPLICABLE)
-    assert verdict.measured
+    verdict = judge_and_draw(claim, few_runs(claim.experiment, rows))
     if claim.id in EXACT:  # they do not depend on the seeds
         assert verdict.verdict == REPRODUCED
-    if claim.figure is not None:
-        figure = claim.figure(runs, "quick")
-        assert isinstance(figure, Figure)
-        axes = figure.axes[0]
-        assert all([axes.get_title(), axes.get_xlabel(), axes.get_ylabel()])
 
 
 def test_measures_are_functions_of_their_row():
     row = {"exponent": 1.0, "seed": 7}
-    assert posg_figures.DISTRIBUTIONS.measure(**row) == posg_figures.DISTRIBUTIONS.measure(**row)
+    assert skew.DISTRIBUTIONS.measure(**row) == skew.DISTRIBUTIONS.measure(**row)
 
 
 def test_associations_by_a_distribution():
-    """Items draw their time independently: a mean over 4,096 of them is within five standard errors of the distribution's."""
+    """Items draw their times independently, so that means are near those of the distribution.
+
+    A mean over 4,096 items is within five standard errors of it.
+    """
     values = np.arange(1.0, 65.0)
     for association in ("binomial", "geometric"):
-        shares = _posg_runs.association_shares(association)
+        shares = readings.association_shares(association)
         assert shares.sum() == pytest.approx(1.0)
-        times = _posg_runs.times_of_items(association, 3)
+        times = readings.times_of_items(association, 3)
         assert set(times) <= set(values)
         mean = (shares * values).sum()
         error = ((shares * values**2).sum() - mean**2) ** 0.5 / len(times) ** 0.5
         assert abs(times.mean() - mean) < 5 * error
-    assert _posg_runs.association_shares("binomial") @ values == pytest.approx(32.5)
-    steps = _posg_runs.association_shares("geometric")
+    assert readings.association_shares("binomial") @ values == pytest.approx(32.5)
+    steps = readings.association_shares("geometric")
     np.testing.assert_allclose(steps[1:] / steps[:-1], 15 / 16)
 
 
 def test_the_paper_profile_has_its_hundred_streams():
-    for experiment in posg_figures.EXPERIMENTS:
+    for experiment in experiments_of([*skew.CLAIMS, *sweeps.CLAIMS]).values():
         assert {row["seed"] for row in experiment.grid("paper")} == set(range(100))

@@ -1,45 +1,26 @@
-"""The claims of load-aware shedding: all there, measured alike twice, and judged by what was measured."""
+"""The claims on load-aware shedding: all there, pure, and judged by what was measured."""
 
 import json
 
 import numpy as np
 import pandas as pd
 import pytest
+from claim_checks import judge_and_draw
 from streamlb.validation.claim import DIFFERS, REPRODUCED
-from streamlb.validation.claims import _las, las_latency, las_series, las_theory
+from streamlb.validation.claims import claims_of
+from streamlb.validation.claims.las import phases, readings, tweets
+from streamlb.validation.engine import experiments_of
 
-CLAIMS = {claim.id: claim for module in (las_theory, las_latency, las_series) for claim in module.CLAIMS}
-EXPERIMENTS = {claim.experiment.name: claim.experiment for claim in CLAIMS.values()}
-# Every entry of the paper's list but those of the sketches' module.
-IDS = [
-    "L1",
-    "L2",
-    "T3.1",
-    "T3.2",
-    "T3.3",
-    "T4.1a",
-    "T4.1b",
-    "T4.1c",
-    "ED",
-    "F4a",
-    "F4b",
-    "F4c",
-    "F4d",
-    "F4e",
-    "F5a",
-    "F5b",
-    "F5c",
-    "F5d",
-    "F6A",
-    "F6B",
-    "F6C",
-    "F6D",
-    "F6E",
-    "F6F",
-    "F6G",
-    "F7a",
-    "F7b",
-]
+import streamlb
+
+CLAIMS = {claim.id: claim for claim in claims_of("las")}
+EXPERIMENTS = experiments_of(CLAIMS.values())
+# All that the paper claims, but what it says of the sketch alone.
+IDS = {
+    *("L1", "L2", "T3.1", "T3.2", "T3.3", "T4.1a", "T4.1b", "T4.1c", "ED"),
+    *("F4a", "F4b", "F4c", "F4d", "F4e", "F5a", "F5b", "F5c", "F5d"),
+    *("F6A", "F6B", "F6C", "F6D", "F6E", "F6F", "F6G", "F7a", "F7b"),
+}
 
 
 def test_every_claim_is_there():
@@ -68,12 +49,12 @@ def test_the_papers_sizes():
 
 
 def steady(by, values, **numbers):
-    """A frame as `sweep` gives it: every number 1 but those named, by value of the parameter."""
+    """Return a frame as `sweep` gives it: every number is 1 but those named."""
     rows = []
     for number, value in enumerate(values):
         for association in range(3):
             row = {by: value, "association": association, "warm": 1.0}
-            for name in _las.SHEDDERS:
+            for name in readings.SHEDDERS:
                 for what in ("wait", "least", "most", "drop", "top"):
                     row[f"{name}: {what}"] = 1.0
             for key, entries in numbers.items():
@@ -119,23 +100,21 @@ def test_huge_waits_must_be_huge_at_every_load():
 
 
 def test_phase_means_weigh_windows_by_what_they_kept():
-    windows = las_series.WINDOWS
+    windows = phases.WINDOWS
     kept, total = np.zeros(windows), np.zeros(windows)
     kept[0], total[0] = 100, 100.0  # phase A: a hundred tuples that waited 1, three hundred that waited 3
     kept[1], total[1] = 300, 900.0
     runs = pd.DataFrame([{"LAS: kept": kept.tolist(), "LAS: sum": total.tolist()}])
-    assert las_series.wait_in(runs, "LAS", "A").tolist() == [2.5]
-    assert las_series.drop_in(runs, "LAS", "A").tolist() == [1 - 400 / las_series.PHASE]
-    assert las_series.last_wait(runs, "LAS", "A") == 3.0
-    assert np.isnan(las_series.wait_in(runs, "LAS", "B")).all()
+    assert phases.wait_in(runs, "LAS", "A").tolist() == [2.5]
+    assert phases.drop_in(runs, "LAS", "A").tolist() == [1 - 400 / phases.PHASE]
+    assert phases.last_wait(runs, "LAS", "A") == 3.0
+    assert np.isnan(phases.wait_in(runs, "LAS", "B")).all()
 
 
 @pytest.mark.parametrize("kind", ["values", "mentions"])
 def test_the_stand_ins_for_tweets_are_as_described(kind):
-    from streamlb import tweets
-
-    pmf = tweets().pmf
-    costs = las_series.mention_costs(3, pmf, kind)
+    pmf = streamlb.tweets().pmf
+    costs = tweets.mention_costs(3, pmf, kind)
     assert abs(pmf @ costs - 9.7) < 0.5
     assert abs(pmf[costs == 1].sum() - 0.36) < 0.02
     assert (costs.min(), costs.max() <= 152) == (1.0, True)
@@ -143,13 +122,7 @@ def test_the_stand_ins_for_tweets_are_as_described(kind):
         assert (len(set(costs)), costs.max()) == (110, 152.0)
 
 
-@pytest.mark.parametrize("name", [name for name, claim in CLAIMS.items() if claim.figure])
-def test_figures_are_drawn_with_labels(name, few_runs):
-    claim = CLAIMS[name]
-    rows = claim.experiment.grid("quick")
-    runs = few_runs(claim.experiment, rows[:: max(1, len(rows) // 20)])
-    figure = claim.figure(runs, "quick")
-    assert figure.axes
-    assert all(axes.get_ylabel() for axes in figure.axes)
-    assert figure.axes[0].get_title()
-    assert figure.axes[-1].get_xlabel()
+@pytest.mark.parametrize("name", CLAIMS)
+def test_claim_is_judged_and_drawn(name, few_runs):
+    rows = CLAIMS[name].experiment.grid("quick")
+    judge_and_draw(CLAIMS[name], few_runs(CLAIMS[name].experiment, rows[:: max(1, len(rows) // 20)]))
