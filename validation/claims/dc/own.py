@@ -166,7 +166,9 @@ def _figure_distinct(runs, profile):
     workers = sorted(runs["n"].unique())
     streams = list(dict.fromkeys(runs["stream"]))
     title = "D-Choices given the same memory, mean over fresh seeds"
-    figure, (all_axes,) = panels(title, [f"n = {n}" for n in workers], "", ["imbalance I(m)"], share_y=True, log_y=True)
+    figure, (all_axes,) = panels(
+        title, [f"n = {n}" for n in workers], "stream", ["imbalance I(m)"], share_y=True, log_y=True
+    )
     rows = _at_equal_memory(runs)
     lean = runs.groupby(["stream", "n"])["lean"].mean()
     for axes, n in zip(all_axes, workers):
