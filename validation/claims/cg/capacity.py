@@ -1,4 +1,7 @@
-"""Consistent grouping: unequal and changing workers, in 1,440 slots of a minute (paper 004, Figs. 7, 8, 10 and 11)."""
+"""Unequal and changing workers, simulated in 1,440 slots of a minute.
+
+Nasir et al. 2017, section VI-B, figures 7, 8, 10 and 11.
+"""
 
 from __future__ import annotations
 
@@ -7,23 +10,26 @@ from typing import Any
 import numpy as np
 from streamlb.analysis import granularity
 
-from ..claim import Claim, Experiment, Verdict
-from ..figures import COLOURS, PAPER
-from ._cg import STAND_IN, colour_of, grouping_of, panels, thin, wikipedia
+from ...claim import Claim, Experiment, Verdict, claims_into
+from ...figures import COLOURS, PAPER, panels, positive
+from .readings import STAND_IN, colour_of, grouping_of, thin, wikipedia
 
 WORKERS, SLOTS = 10, 1440
 VIRTUAL = (5, 10, 20, 50, 100, 1000)
-PHASES = ((3, 5), (5, 4), (2, 10))  # {y machines, z times faster}
-CHANGES = (6 / 22, 12 / 22)  # of all messages
+PHASES = ((3, 5), (5, 4), (2, 10))  # y of the workers are z times faster
+CHANGES = (6 / 22, 12 / 22)  # after these shares of all messages
 SIMULATED = (
     STAND_IN
-    + " Messages arrive evenly over 1,440 slots of a minute; capacities are such that shuffle grouping on equal workers "
-    "runs at 80%; idle is below .75 and busy above .85 of capacity; signals are piggybacked. CG pairs by the "
-    "least recently busy (lru)."
+    + " Messages arrive evenly over 1,440 slots of a minute; capacities are such that shuffle grouping on equal "
+    "workers runs at 80%; idle is below .75 and busy above .85 of capacity; signals are piggybacked. CG pairs "
+    "by the least recently busy (lru)."
 )
+CLAIMS: list[Claim] = []
+claim = claims_into(CLAIMS, paper="CG", kind="c", setup=SIMULATED)
 
 
 def _grouping(scheme: str, virtual: int, seed: int):
+    """Return the grouping of a scheme. CG pairs by lru unless its name says fcfs, as printed."""
     from streamlb import ConsistentGrouping
 
     if scheme.startswith("CG"):
@@ -66,17 +72,24 @@ def summary(result) -> dict[str, Any]:
     }
 
 
-def _series_figure(runs, title, label_of, x_end=24.0, marks=()):
+def _series_figure(runs, title, label_of, marks=()):
+    """Draw queue, latency and utilisation over the day, with dashed lines at the hours `marks`."""
     names = ["queue (messages)", "latency (minutes)", "utilisation"]
-    fig, axes = panels(title, [f"{name}: longest less shortest" for name in names], "hour of the day", [""], width=4.0)
+    fig, axes = panels(
+        title,
+        [f"{name}: longest less shortest" for name in names],
+        "hour of the day",
+        [""],
+        size=(4.0, 3.0),
+        log_y=True,
+    )
     for i, (_, run) in enumerate(runs.iterrows()):
         label, colour = label_of(run, i)
         for ax, column in zip(axes[0], ("queue", "latency", "spread")):
-            values = np.maximum(run[column], 1e-3)
-            ax.plot(np.linspace(0, x_end, len(values)), values, color=colour, lw=1.2, label=label)
+            values = positive(run[column], 1e-3)
+            ax.plot(np.linspace(0, 24, len(values)), values, color=colour, lw=1.2, label=label)
     for ax, name in zip(axes[0], names):
         ax.set_ylabel(name)
-        ax.set_yscale("log")
         for at in marks:
             ax.axvline(at, color=PAPER, lw=1, ls="--", label="capacities change" if at == marks[0] else None)
     axes[0, 0].legend(fontsize=7)
@@ -85,10 +98,6 @@ def _series_figure(runs, title, label_of, x_end=24.0, marks=()):
 
 def _scheme_label(run, i):
     return run["scheme"], colour_of(run["scheme"]) if run["scheme"] != "CG, fcfs" else COLOURS[4]
-
-
-# --- Fig. 7: equal workers
-# --------------------------------------------------------------------------------------------------------
 
 
 def _grid_equal(profile):
@@ -102,6 +111,19 @@ def _equal(scheme: str, profile: str, seed: int) -> dict[str, Any]:
 EQUAL = Experiment("cg_equal", _grid_equal, _equal)
 
 
+def _figure_equal(runs, profile):
+    return _series_figure(runs[runs["scheme"].isin(("KG", "CG"))], "Equal workers at 80%", _scheme_label)
+
+
+@claim(
+    "CG-F7",
+    where="Fig. 7",
+    statement="10 equal workers at 80%: with KG queues and latencies grow apart, with CG they stay near 0.",
+    claimed="CG near 0",
+    criterion="CG's longest queue below 1/1000 of KG's, and KG's grows",
+    experiment=EQUAL,
+    figure=_figure_equal,
+)
 def _judge_equal(runs, profile):
     own = runs.set_index("scheme")
     ratio = own["max_queue"]["CG"] / own["max_queue"]["KG"]
@@ -110,11 +132,21 @@ def _judge_equal(runs, profile):
         bool(ratio < 1e-3 and grows),
         f"longest queue {own['max_queue']['CG']:.0f} (CG) against {own['max_queue']['KG']:,.0f} (KG): {ratio:.1e}",
         f"Mean imbalance of utilisation in the second half: CG {own['late_imbalance']['CG']:.3f}, KG "
-        f"{own['late_imbalance']['KG']:.3f}. "
-        f"KG's queue at the end is {own['end_queue']['KG']:,.0f}.",
+        f"{own['late_imbalance']['KG']:.3f}. KG's queue at the end is {own['end_queue']['KG']:,.0f}.",
     )
 
 
+@claim(
+    "CG-F7s",
+    kind="b",
+    where="VI-B, Q1",
+    statement=(
+        "PKG, PoTC and SG on the same workers: no difference between longest and shortest queue, latency, utilisation."
+    ),
+    claimed="exactly 0",
+    criterion="all three differences 0 in every slot",
+    experiment=EQUAL,
+)
 def _judge_equal_others(runs, profile):
     own = runs.set_index("scheme").loc[["PKG", "PoTC", "SG"]]
     zero = (own[["max_queue_gap", "max_latency_gap", "max_spread"]] == 0).all(axis=None)
@@ -126,14 +158,9 @@ def _judge_equal_others(runs, profile):
     return Verdict.when(
         bool(zero),
         "; ".join(parts) + " (largest over all slots)",
-        "Longest less shortest, slot by slot. SG is off by the one message that a slot does not divide by, "
-        "PKG and PoTC by "
-        "their random choices: little, not nothing.",
+        "Longest less shortest, slot by slot. SG is off by the one message that a slot does not divide by, PKG and "
+        "PoTC by their random choices: little, not nothing.",
     )
-
-
-# --- Fig. 8: y = 3 workers, z = 5 times faster
-# --------------------------------------------------------------------------------------
 
 
 def _grid_unequal(profile):
@@ -149,6 +176,24 @@ def _unequal(scheme: str, profile: str, seed: int) -> dict[str, Any]:
 UNEQUAL = Experiment("cg_unequal", _grid_unequal, _unequal)
 
 
+def _figure_unequal(runs, profile):
+    return _series_figure(runs, "Unequal workers {y=3, z=5}", _scheme_label)
+
+
+@claim(
+    "CG-F8",
+    where="Fig. 8",
+    statement=(
+        "3 of 10 workers are 5 times faster, 10 virtual workers: queues grow with KG and SG, and stay low with CG."
+    ),
+    claimed="CG low, imbalance close to 0",
+    criterion=(
+        "CG's longest queue is no longer in the second half than in the first (bounded), and ends below 1% of KG's "
+        "and SG's (gap)"
+    ),
+    experiment=UNEQUAL,
+    figure=_figure_unequal,
+)
 def _judge_unequal(runs, profile):
     own = runs.set_index("scheme")
     growth = {s: own["second_half_queue"][s] / max(own["first_half_queue"][s], 1) for s in ("KG", "SG")}
@@ -157,19 +202,15 @@ def _judge_unequal(runs, profile):
     return Verdict.when(
         bool(bounded and small),
         f"queue at the end: CG {own['end_queue']['CG']:.0f}, SG {own['end_queue']['SG']:,.0f}, KG "
-        f"{own['end_queue']['KG']:,.0f}; "
-        f"imbalance: CG {own['late_imbalance']['CG']:.3f}, SG {own['late_imbalance']['SG']:.3f}",
+        f"{own['end_queue']['KG']:,.0f}; imbalance: CG {own['late_imbalance']['CG']:.3f}, SG "
+        f"{own['late_imbalance']['SG']:.3f}",
         f"Bounded: longest in the first half {own['first_half_queue']['CG']:,.0f}, in the second "
-        f"{own['second_half_queue']['CG']:,.0f}; KG's grows {growth['KG']:.1f} times, SG's {growth['SG']:.1f} times. "
-        f"By FCFS queues: longest {own['max_queue']['CG, fcfs']:,.0f}, at the end {own['end_queue']['CG, fcfs']:.0f}. "
-        "10 virtual workers cannot bring every worker into the band (4 are too few for a slow worker, 5 too "
-        "many), so they keep moving: "
-        "the imbalance, in parts of capacity, is low but not close to 0.",
+        f"{own['second_half_queue']['CG']:,.0f}; KG's grows {growth['KG']:.1f} times, SG's {growth['SG']:.1f} "
+        f"times. By FCFS queues: longest {own['max_queue']['CG, fcfs']:,.0f}, at the end "
+        f"{own['end_queue']['CG, fcfs']:.0f}. 10 virtual workers cannot bring every worker into the band (4 are too "
+        "few for a slow worker, 5 too many), so they keep moving: the imbalance, in parts of capacity, is low but "
+        "not close to 0.",
     )
-
-
-# --- Fig. 10: virtual workers
-# ---------------------------------------------------------------------------------------------------------
 
 
 def _grid_virtual(profile):
@@ -190,6 +231,27 @@ def _virtual(scheme: str, virtual: int, profile: str, seed: int) -> dict[str, An
 MANY = Experiment("cg_virtual", _grid_virtual, _virtual, cost=lambda row: row["virtual"])
 
 
+def _figure_virtual(runs, profile):
+    own = runs[(runs["scheme"] == "CG") & (runs["seed"] == 0)]
+    return _series_figure(
+        own,
+        "Virtual workers for each worker, {y=3, z=5}",
+        lambda run, i: (f"{run['virtual']}", COLOURS[i % len(COLOURS)]),
+    )
+
+
+@claim(
+    "CG-F10",
+    where="Fig. 10",
+    statement="The same workers with 5, 10, 20, 50, 100 and 1,000 virtual workers each.",
+    claimed="5 bad, 10 like 20, 1,000 slow, 100 best",
+    criterion=(
+        "by the mean over slots of the longest queue: 5 ten times the best, 10 within a factor 2 of 20, 100 best; "
+        "1,000 the last to settle"
+    ),
+    experiment=MANY,
+    figure=_figure_virtual,
+)
 def _judge_virtual(runs, profile):
     tables = {}
     checks = {}
@@ -210,27 +272,12 @@ def _judge_virtual(runs, profile):
         "; ".join(f"{name}: {'yes' if ok else 'no'}" for name, ok in checks["CG"].items())
         + " (lru); "
         + "; ".join(f"{name}: {'yes' if ok else 'no'}" for name, ok in checks["CG, fcfs"].items())
-        + f" (fcfs). A signal moves one virtual worker, so the time to settle grows with their number "
+        + " (fcfs). A signal moves one virtual worker, so the time to settle grows with their number "
         f"({', '.join(f'{s:.0f}' for s in own['settled'])} slots): fewer are faster. What fewer cannot do is "
-        "come to rest: "
-        f"whole numbers within [.75, .85] exist for {', '.join(map(str, fits))} of these, not for 5 and 10, "
-        "whose mean imbalance in the second half is "
-        f"{own['late_imbalance'][5]:.3f} and {own['late_imbalance'][10]:.3f} against "
-        f"{own['late_imbalance'][100]:.3f} for 100.",
+        f"come to rest: whole numbers within [.75, .85] exist for {', '.join(map(str, fits))} of these, not for "
+        f"5 and 10, whose mean imbalance in the second half is {own['late_imbalance'][5]:.3f} and "
+        f"{own['late_imbalance'][10]:.3f} against {own['late_imbalance'][100]:.3f} for 100.",
     )
-
-
-def _figure_virtual(runs, profile):
-    own = runs[(runs["scheme"] == "CG") & (runs["seed"] == 0)]
-    return _series_figure(
-        own,
-        "Virtual workers for each worker, {y=3, z=5}",
-        lambda run, i: (f"{run['virtual']}", COLOURS[i % len(COLOURS)]),
-    )
-
-
-# --- Fig. 11: capacities that change
-# -----------------------------------------------------------------------------------------------
 
 
 def changing(profile: str) -> tuple[np.ndarray, list[tuple[int, np.ndarray]]]:
@@ -256,22 +303,6 @@ def _changing(scheme: str, profile: str, seed: int) -> dict[str, Any]:
 CHANGING = Experiment("cg_changing", _grid_changing, _changing)
 
 
-def _judge_changing(runs, profile):
-    own = runs.set_index("scheme")
-    ours, shuffle = np.array(own["phase_ends"]["CG"]), np.array(own["phase_ends"]["SG"])
-    parts = ours / np.maximum(shuffle, 1)
-    fcfs = np.array(own["phase_ends"]["CG, fcfs"]) / np.maximum(shuffle, 1)
-    return Verdict.when(
-        bool((parts < 0.01).all()),
-        "queue at the end of each phase over SG's: " + ", ".join(f"{p:.2%}" for p in parts),
-        f"Longest queue on the way: CG {own['max_queue']['CG']:,.0f}, SG {own['max_queue']['SG']:,.0f}, KG "
-        f"{own['max_queue']['KG']:,.0f}. "
-        f"By FCFS queues: {', '.join(f'{p:.2%}' for p in fcfs)}. One virtual worker a slot and worker makes "
-        "each change take "
-        "hours; proportional signals do it in minutes (OWN-CG-PROP).",
-    )
-
-
 def _figure_changing(runs, profile):
     return _series_figure(
         runs,
@@ -281,73 +312,28 @@ def _figure_changing(runs, profile):
     )
 
 
-CLAIMS = [
-    Claim(
-        "CG-F7",
-        "CG",
-        "c",
-        "Fig. 7",
-        "10 equal workers at 80%: with KG queues and latencies grow apart, with CG they stay near 0.",
-        "CG near 0",
-        "CG's longest queue below 1/1000 of KG's, and KG's grows",
-        EQUAL,
-        _judge_equal,
-        lambda runs, profile: _series_figure(
-            runs[runs["scheme"].isin(("KG", "CG"))], "Equal workers at 80%", _scheme_label
-        ),
-        setup=SIMULATED,
-    ),
-    Claim(
-        "CG-F7s",
-        "CG",
-        "b",
-        "VI-B, Q1",
-        "PKG, PoTC and SG on the same workers: no difference between longest and shortest queue, latency, utilisation.",
-        "exactly 0",
-        "all three differences 0 in every slot",
-        EQUAL,
-        _judge_equal_others,
-        setup=SIMULATED,
-    ),
-    Claim(
-        "CG-F8",
-        "CG",
-        "c",
-        "Fig. 8",
-        "3 of 10 workers are 5 times faster, 10 virtual workers: queues grow with KG and SG, and stay low with CG.",
-        "CG low, imbalance close to 0",
-        "CG's longest queue is no longer in the second half than in the first (bounded), and ends below 1% of KG's and SG's (gap)",
-        UNEQUAL,
-        _judge_unequal,
-        lambda runs, profile: _series_figure(runs, "Unequal workers {y=3, z=5}", _scheme_label),
-        setup=SIMULATED,
-    ),
-    Claim(
-        "CG-F10",
-        "CG",
-        "c",
-        "Fig. 10",
-        "The same workers with 5, 10, 20, 50, 100 and 1,000 virtual workers each.",
-        "5 bad, 10 like 20, 1,000 slow, 100 best",
-        "by the mean over slots of the longest queue: 5 ten times the best, 10 within a factor 2 of 20, 100 "
-        "best; 1,000 the last to settle",
-        MANY,
-        _judge_virtual,
-        _figure_virtual,
-        setup=SIMULATED,
-    ),
-    Claim(
-        "CG-F11",
-        "CG",
-        "c",
-        "Fig. 11",
+@claim(
+    "CG-F11",
+    where="Fig. 11",
+    statement=(
         "Capacities change from {3,5} to {5,4} after 6M of 22M messages and to {2,10} after 12M; 100 virtual "
-        "workers: CG adapts.",
-        "adapts very efficiently",
-        "CG's longest queue is back below 1% of SG's at the end of each phase",
-        CHANGING,
-        _judge_changing,
-        _figure_changing,
-        setup=SIMULATED,
+        "workers: CG adapts."
     ),
-]
+    claimed="adapts very efficiently",
+    criterion="CG's longest queue is back below 1% of SG's at the end of each phase",
+    experiment=CHANGING,
+    figure=_figure_changing,
+)
+def _judge_changing(runs, profile):
+    own = runs.set_index("scheme")
+    ours, shuffle = np.array(own["phase_ends"]["CG"]), np.array(own["phase_ends"]["SG"])
+    parts = ours / np.maximum(shuffle, 1)
+    fcfs = np.array(own["phase_ends"]["CG, fcfs"]) / np.maximum(shuffle, 1)
+    return Verdict.when(
+        bool((parts < 0.01).all()),
+        "queue at the end of each phase over SG's: " + ", ".join(f"{p:.2%}" for p in parts),
+        f"Longest queue on the way: CG {own['max_queue']['CG']:,.0f}, SG {own['max_queue']['SG']:,.0f}, KG "
+        f"{own['max_queue']['KG']:,.0f}. By FCFS queues: {', '.join(f'{p:.2%}' for p in fcfs)}. A worker moves one "
+        "virtual worker in a slot, so each change takes hours; proportional signals do it in minutes "
+        "(OWN-CG-PROP).",
+    )

@@ -1,4 +1,7 @@
-"""Our own claims beside paper 001: how often s ε is kept, distinct workers, rotated ties, the guard of the head test."""
+"""Our own claims beside Nasir et al. 2016, and how often the paper's s ε is kept on the same runs.
+
+They are about distinct workers for hot keys, rotated ties, and the guard of the head test.
+"""
 
 from __future__ import annotations
 
@@ -8,17 +11,24 @@ from typing import Any
 import numpy as np
 from streamlb.analysis import choices_feasible
 
-from ..claim import Claim, Experiment, Verdict
-from ..figures import COLOURS, PAPER
-from ._dc import EPSILON, LETTERS, SCHEME_COLOURS, SOURCES, build, by_profile, hash_seed, mark, panels, positive, zipf
+from ...claim import Claim, Experiment, Verdict, claims_into
+from ...figures import COLOURS, PAPER, panels, paper_line, positive
+from .readings import BOUND, EPSILON, LETTERS, SCHEME_COLOURS, SOURCES, build, by_profile, hash_seed, zipf
 
-TIGHTER = (1e-4, 1e-5, 1e-6)  # tolerances at which the printed algorithm is given more choices, up to our memory
-BOUND = SOURCES * EPSILON
-_SETUP = "Five sources; seeds of streams and hash functions used nowhere else. As printed: independent hashes, first of equals."
+# The printed algorithm may use a tighter tolerance, hence more choices, as long as it takes no more
+# memory than ours.
+TIGHTER = (1e-4, 1e-5, 1e-6)
+SETUP = (
+    "Five sources; seeds of streams and hash functions used nowhere else. As printed: independent hashes, first of "
+    "equals."
+)
+CLAIMS: list[Claim] = []
+claim = claims_into(CLAIMS, paper="DC", kind="b", setup=SETUP)
+ours = claims_into(CLAIMS, paper="OWN", kind="b", setup=SETUP)
 
 
 def _routed(grouping, keys) -> tuple[float, int]:
-    """Return imbalance and (key, worker) pairs."""
+    """Route the keys and return the imbalance and the number of (key, worker) pairs."""
     from streamlb import imbalance, replication
 
     workers = grouping.route_many(keys)
@@ -33,7 +43,10 @@ def _stream(name: str) -> Any:
 
 
 def _condition_alone(p: np.ndarray, n: int) -> int:
-    """Return the least number of distinct workers that meets the condition, without the margin of `min_choices`."""
+    """Return the least number of distinct workers that meets the condition.
+
+    `min_choices` adds a margin to it, which is left out here.
+    """
     for d in range(max(2, math.ceil(p[0] * n)), n):
         if choices_feasible(p, n, d, 0.2 / n, EPSILON, candidates="distinct"):
             return d
@@ -41,6 +54,7 @@ def _condition_alone(p: np.ndarray, n: int) -> int:
 
 
 def _variants(stream: str, n: int, m: int, seed: int) -> dict[str, Any]:
+    """Route one stream by D-C as printed, by ours, and by variants that differ in one thing."""
     from streamlb import imbalance
 
     source = _stream(stream)
@@ -79,20 +93,16 @@ VARIANTS = Experiment(
 )
 
 
-def _judge_bound(runs, profile) -> Verdict:
-    printed, own = runs["dc_1e-04"] <= BOUND, runs["own"] <= BOUND
-    worst = runs.loc[runs["dc_1e-04"].idxmax()]
-    return Verdict.when(
-        bool(printed.all()),
-        f"D-C as printed within s ε = {BOUND:g} on {printed.mean():.0%} of {len(runs)} seeds, with distinct workers on {own.mean():.0%}",
-        f"Worst {worst['dc_1e-04']:.1e} ({worst.stream}, n = {worst.n:g}). d meets a condition on expected values that is necessary only; "
-        "where a hot key's own hashes coincide it has fewer workers than d, and no tolerance makes up for it.",
-    )
-
-
 def _figure_bound(runs, profile):
     streams = list(dict.fromkeys(runs["stream"]))
-    figure, all_axes = panels(streams, "Imbalance of D-Choices, a point a hash seed", "workers n", "imbalance I(m)")
+    figure, (all_axes,) = panels(
+        "Imbalance of D-Choices, one point for each hash seed",
+        streams,
+        "workers n",
+        ["imbalance I(m)"],
+        share_y=True,
+        log_y=True,
+    )
     for axes, stream in zip(all_axes, streams):
         for n in sorted(runs["n"].unique()):
             cell = runs[(runs["stream"] == stream) & (runs["n"] == n)]
@@ -106,7 +116,7 @@ def _figure_bound(runs, profile):
                     color=SCHEME_COLOURS[scheme],
                     label=label,
                 )
-        mark(axes, BOUND, "s ε")
+        paper_line(axes, BOUND, "s ε")
         axes.set_xscale("log")
         axes.set_xticks([20, 50, 100], ["20", "50", "100"])
         axes.minorticks_off()
@@ -114,8 +124,34 @@ def _figure_bound(runs, profile):
     return figure
 
 
+@claim(
+    "DC-F10s",
+    where="V, Q3",
+    statement="In the worst case D-C's imbalance is s ε, each source keeping ε.",
+    claimed="5·10⁻⁴",
+    criterion="D-C as printed within s ε on every seed",
+    experiment=VARIANTS,
+    figure=_figure_bound,
+)
+def _judge_bound(runs, profile) -> Verdict:
+    printed, own = runs["dc_1e-04"] <= BOUND, runs["own"] <= BOUND
+    worst = runs.loc[runs["dc_1e-04"].idxmax()]
+    return Verdict.when(
+        bool(printed.all()),
+        f"D-C as printed within s ε = {BOUND:g} on {printed.mean():.0%} of {len(runs)} seeds, with distinct workers "
+        f"on {own.mean():.0%}",
+        f"Worst {worst['dc_1e-04']:.1e} ({worst.stream}, n = {worst.n:g}). d meets a condition on expected values "
+        "that is necessary only; where a hot key's own hashes coincide it has fewer workers than d, and no "
+        "tolerance makes up for it.",
+    )
+
+
 def _at_equal_memory(runs):
-    """Return each setting's mean imbalance: ours, and the best of the printed ones whose mean memory is no more than ours."""
+    """Return one row for each setting, with mean values over its seeds.
+
+    A row has the stream, the number of workers, our imbalance, the least imbalance of the printed
+    algorithms whose memory is no more than ours, and by how much our memory exceeds theirs.
+    """
     means = runs.groupby(["stream", "n"]).mean(numeric_only=True)
     rows = []
     for (stream, n), row in means.iterrows():
@@ -126,6 +162,41 @@ def _at_equal_memory(runs):
     return rows
 
 
+def _figure_distinct(runs, profile):
+    workers = sorted(runs["n"].unique())
+    streams = list(dict.fromkeys(runs["stream"]))
+    title = "D-Choices given the same memory, mean over fresh seeds"
+    figure, (all_axes,) = panels(
+        title, [f"n = {n}" for n in workers], "stream", ["imbalance I(m)"], share_y=True, log_y=True
+    )
+    rows = _at_equal_memory(runs)
+    lean = runs.groupby(["stream", "n"])["lean"].mean()
+    for axes, n in zip(all_axes, workers):
+        own = sorted((r for r in rows if r[1] == n), key=lambda r: streams.index(r[0]))
+        names = [r[0] for r in own]
+        axes.plot(names, [r[3] for r in own], "s", ms=5, color=PAPER, label="as printed, same memory or less")
+        axes.plot(names, [r[2] for r in own], "o", ms=5, color=COLOURS[0], label="distinct workers")
+        axes.plot(
+            names, [lean[name, n] for name in names], "x", ms=5, color=COLOURS[2], label="distinct, condition alone"
+        )
+        axes.tick_params(axis="x", labelsize=7)
+        paper_line(axes, EPSILON, "ε")
+    all_axes[0].legend(fontsize=7)
+    return figure
+
+
+@ours(
+    "OWN-DC-DISTINCT",
+    where="beside IV-A",
+    statement=(
+        "With d distinct workers for a hot key D-C is balanced better than the printed one under any ε whose "
+        "memory is at most ours."
+    ),
+    claimed="lower",
+    criterion="lower mean imbalance in nine settings of ten, half or less over all runs",
+    experiment=VARIANTS,
+    figure=_figure_distinct,
+)
 def _judge_distinct(runs, profile) -> Verdict:
     rows = _at_equal_memory(runs)
     lost = [r for r in rows if r[2] > r[3]]
@@ -138,37 +209,26 @@ def _judge_distinct(runs, profile) -> Verdict:
     worse = lean[lean["lean"] > lean["dc_1e-04"]]
     return Verdict.when(
         len(lost) <= 0.1 * len(rows) and less < 0.5,
-        f"lower mean imbalance in {len(rows) - len(lost)} of {len(rows)} settings (median of printed over ours: {np.median(gains):.1f}); "
-        f"over all runs {1 / less:.1f} times lower; our memory {min(r[4] for r in rows):+.1%} to {max(r[4] for r in rows):+.1%}",
+        f"lower mean imbalance in {len(rows) - len(lost)} of {len(rows)} settings (median of printed over ours: "
+        f"{np.median(gains):.1f}); over all runs {1 / less:.1f} times lower; our memory "
+        f"{min(r[4] for r in rows):+.1%} to {max(r[4] for r in rows):+.1%}",
         (f"Not in {where}. " if lost else "")
-        + "The printed algorithm may take a tighter ε (10⁻⁵, 10⁻⁶) while its memory is at most ours. There are as many distinct workers as "
-        f"the printed hashes reach on average: the condition for distinct workers alone gives fewer in {len(lean)} settings, with a mean "
-        f"imbalance of {lean['lean'].mean():.1e} there (ours {lean['own'].mean():.1e}), and is worse than as printed in {len(worse)}: it "
-        "leaves the hottest key's workers no margin.",
+        + "The printed algorithm may take a tighter ε (10⁻⁵, 10⁻⁶) while its memory is at most ours. There are "
+        "as many distinct workers as the printed hashes reach on average: the condition for distinct workers "
+        f"alone gives fewer in {len(lean)} settings, with a mean imbalance of {lean['lean'].mean():.1e} there "
+        f"(ours {lean['own'].mean():.1e}), and is worse than as printed in {len(worse)}: it leaves the hottest "
+        "key's workers no margin.",
     )
 
 
-def _figure_distinct(runs, profile):
-    workers = sorted(runs["n"].unique())
-    streams = list(dict.fromkeys(runs["stream"]))
-    title = "D-Choices given the same memory, mean over fresh seeds"
-    figure, all_axes = panels([f"n = {n}" for n in workers], title, "", "imbalance I(m)")
-    rows = _at_equal_memory(runs)
-    lean = runs.groupby(["stream", "n"])["lean"].mean()
-    for axes, n in zip(all_axes, workers):
-        own = sorted((r for r in rows if r[1] == n), key=lambda r: streams.index(r[0]))
-        names = [r[0] for r in own]
-        axes.plot(names, [r[3] for r in own], "s", ms=5, color=PAPER, label="as printed, same memory or less")
-        axes.plot(names, [r[2] for r in own], "o", ms=5, color=COLOURS[0], label="distinct workers")
-        axes.plot(
-            names, [lean[name, n] for name in names], "x", ms=5, color=COLOURS[2], label="distinct, condition alone"
-        )
-        axes.tick_params(axis="x", labelsize=7)
-        mark(axes, EPSILON, "ε")
-    all_axes[0].legend(fontsize=7)
-    return figure
-
-
+@ours(
+    "OWN-DC-TIES",
+    where="beside III-B",
+    statement="Rotating ties, each source in a turn of its own, is no worse than the first of equals.",
+    claimed="no worse",
+    criterion="more than 5% worse in at most a tenth of the settings",
+    experiment=VARIANTS,
+)
 def _judge_ties(runs, profile) -> Verdict:
     means = runs.groupby(["stream", "n"]).mean(numeric_only=True)
     parts, worse = [], 0
@@ -180,12 +240,13 @@ def _judge_ties(runs, profile) -> Verdict:
     return Verdict.when(
         worse <= 0.1 * 2 * len(means),
         "mean imbalance with rotated ties against the first of equals: " + ", ".join(parts),
-        "What rotation saves is of the order of one message a source: it shows where the imbalance is that small (W-C), not where hashing "
-        "dominates. It costs no memory.",
+        "What rotation saves is of the order of one message for each source: it shows where the imbalance is that "
+        "small (W-C), not where hashing dominates. It costs no memory.",
     )
 
 
 def _guard(guard: bool, n: int, m: int, seed: int) -> dict[str, Any]:
+    """Route the start of a stream by W-C: its imbalance, and its pairs over those of PKG."""
     keys = zipf(10_000, 0.8).draw(m, seed)
     value, pairs = _routed(build("wc", n, SOURCES, hash_seed(seed), guard=guard), keys)
     _, least = _routed(build("pkg", n, SOURCES, hash_seed(seed)), keys)
@@ -205,35 +266,22 @@ GUARD = Experiment(
 )
 
 
+@ours(
+    "OWN-DC-GUARD",
+    where="beside III-A",
+    statement="A guard in the head test saves memory at the start of a stream.",
+    claimed="less memory",
+    criterion="no more pairs than as printed in every setting",
+    experiment=GUARD,
+)
 def _judge_guard(runs, profile) -> Verdict:
     means = runs.groupby(["guard", "n", "m"]).mean(numeric_only=True)
     on, off = means.loc[True], means.loc[False]
     return Verdict.when(
         bool((on["over_pkg"] <= off["over_pkg"]).all()),
-        f"W-C's pairs over PKG's after 10,000 and 100,000 messages: {on['over_pkg'].min():+.0%} to {on['over_pkg'].max():+.0%} guarded, "
-        f"{off['over_pkg'].min():+.0%} to {off['over_pkg'].max():+.0%} as printed",
-        f"Zipf-.8. As printed, a key that was seen once among the first 1/θ messages of a source is hot. Imbalance at most "
-        f"{on['imbalance'].max():.1e} with the guard, {off['imbalance'].max():.1e} without.",
+        f"W-C's pairs over PKG's after 10,000 and 100,000 messages: {on['over_pkg'].min():+.0%} to "
+        f"{on['over_pkg'].max():+.0%} guarded, {off['over_pkg'].min():+.0%} to {off['over_pkg'].max():+.0%} as "
+        "printed",
+        "Zipf-.8. As printed, a key that was seen once among the first 1/θ messages of a source is hot. Imbalance "
+        f"at most {on['imbalance'].max():.1e} with the guard, {off['imbalance'].max():.1e} without.",
     )
-
-
-CLAIMS = [
-    Claim(
-        "DC-F10s", "DC", "b", "V, Q3", "In the worst case D-C's imbalance is s ε, each source keeping ε.", "5·10⁻⁴",
-        "D-C as printed within s ε on every seed", VARIANTS, _judge_bound, _figure_bound, _SETUP,
-    ),
-    Claim(
-        "OWN-DC-DISTINCT", "OWN", "b", "beside IV-A",
-        "With d distinct workers for a hot key D-C is balanced better than the printed one under any ε whose memory is at most ours.",
-        "lower",
-        "lower mean imbalance in nine settings of ten, half or less over all runs", VARIANTS, _judge_distinct, _figure_distinct, _SETUP,
-    ),
-    Claim(
-        "OWN-DC-TIES", "OWN", "b", "beside III-B", "Rotating ties, each source in a turn of its own, is no worse than the first of equals.",
-        "no worse", "more than 5% worse in at most a tenth of the settings", VARIANTS, _judge_ties, None, _SETUP,
-    ),
-    Claim(
-        "OWN-DC-GUARD", "OWN", "b", "beside III-A", "A guard in the head test saves memory at the start of a stream.", "less memory",
-        "no more pairs than as printed in every setting", GUARD, _judge_guard, None, _SETUP,
-    ),
-]  # fmt: skip

@@ -1,4 +1,7 @@
-"""Our own claims about consistent grouping: what each option brings over the printed policy, late signals, exact aggregates."""
+"""Our own claims beside Nasir et al. 2017.
+
+They are about what each option brings over the printed policy, late signals, and exact aggregates.
+"""
 
 from __future__ import annotations
 
@@ -6,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from ..claim import Claim, Experiment, Verdict
-from ..figures import COLOURS
-from ._cg import STAND_IN, panels, thin
-from .cg_capacity import WORKERS, changing, simulate
+from ...claim import Claim, Experiment, Verdict, claims_into
+from ...figures import COLOURS, panels, positive
+from .capacity import WORKERS, changing, simulate
+from .readings import STAND_IN, thin
 
-# The printed policy pairs first come, first served, by binary signals, with no hysteresis.
+# The printed policy pairs workers first come, first served, by binary signals, without hysteresis.
 POLICIES: dict[str, dict[str, Any]] = {
     "printed": {"policy": "fcfs"},
     "lru": {"policy": "lru"},
@@ -21,11 +24,12 @@ POLICIES: dict[str, dict[str, Any]] = {
 }
 SCENARIOS = ("changing", "diurnal")
 SETUP = (
-    STAND_IN
-    + " 'Changing' is Fig. 11's scenario. 'Diurnal': 3 of 10 workers 5 times faster, load swinging 15% around 80% of all capacity "
-    "over the day, so that at noon every worker is busy and at night every one idle. 100 virtual workers a "
-    "worker, one source, piggybacked signals."
+    STAND_IN + " 'Changing' is Fig. 11's scenario. 'Diurnal': 3 of 10 workers 5 times faster, load swinging 15% around "
+    "80% of all capacity over the day, so that at noon every worker is busy and at night every one idle. 100 "
+    "virtual workers for each worker, one source, piggybacked signals."
 )
+CLAIMS: list[Claim] = []
+claim = claims_into(CLAIMS, paper="OWN", kind="b")
 
 
 def _grid(profile):
@@ -38,6 +42,7 @@ def _grid(profile):
 
 
 def _run(option: str, scenario: str, profile: str, seed: int) -> dict[str, Any]:
+    """Simulate one policy in one scenario, and sum up its longest queue."""
     from streamlb import ConsistentGrouping, diurnal, fast_and_slow
 
     grouping = ConsistentGrouping(WORKERS, virtual=100, seed=seed, **POLICIES[option])
@@ -59,7 +64,28 @@ def _run(option: str, scenario: str, profile: str, seed: int) -> dict[str, Any]:
 OPTIONS = Experiment("own_cg_options", _grid, _run)
 
 
-def _judge_option(option):
+def _figure_options(runs, profile):
+    fig, axes = panels(
+        "Options of consistent grouping",
+        list(SCENARIOS),
+        "hour of the day",
+        ["longest queue (messages)"],
+        size=(5, 3),
+        log_y=True,
+    )
+    for ax, scenario in zip(axes[0], SCENARIOS):
+        for option, colour in zip(POLICIES, COLOURS):
+            run = runs[(runs["scenario"] == scenario) & (runs["option"] == option) & (runs["seed"] == 0)].iloc[0]
+            ax.plot(
+                np.linspace(0, 24, len(run["queue"])), positive(run["queue"], 0.5), color=colour, lw=1.2, label=option
+            )
+    axes[0, 0].legend(fontsize=8)
+    return fig
+
+
+def _beats_printed(option):
+    """Return the judge of one option against the printed policy."""
+
     def judge(runs, profile):
         mean = runs.pivot_table(index="scenario", columns="option", values="mean_queue")
         error = runs.pivot_table(index="scenario", columns="option", values="mean_queue", aggfunc="sem")
@@ -81,22 +107,30 @@ def _judge_option(option):
     return judge
 
 
-def _figure_options(runs, profile):
-    fig, axes = panels(
-        "Options of consistent grouping", list(SCENARIOS), "hour of the day", ["longest queue (messages)"], width=5
-    )
-    for ax, scenario in zip(axes[0], SCENARIOS):
-        for option, colour in zip(POLICIES, COLOURS):
-            run = runs[(runs["scenario"] == scenario) & (runs["option"] == option) & (runs["seed"] == 0)].iloc[0]
-            ax.plot(
-                np.linspace(0, 24, len(run["queue"])), np.maximum(run["queue"], 0.5), color=colour, lw=1.2, label=option
-            )
-        ax.set_yscale("log")
-    axes[0, 0].legend(fontsize=8)
-    return fig
+def _declare(name, what, option):
+    """Declare the claim that an option shortens queues."""
+    claim(
+        f"OWN-CG-{name}",
+        where="options of ConsistentGrouping",
+        statement=(
+            f"{what}, against the printed policy, on changing capacities and under diurnal load: queues are shorter "
+            "on average."
+        ),
+        claimed="ours",
+        criterion=(
+            "the mean over slots of the longest queue is below the printed policy's by more than two standard "
+            "errors of both, in both scenarios"
+        ),
+        experiment=OPTIONS,
+        figure=_figure_options,
+        setup=SETUP,
+    )(_beats_printed(option))
 
 
-# --- sources that hear late ---------------------------------------------------------------------------------------------------------
+_declare("LRU", "Giving to the least recently busy when no one is idle (policy='lru')", "lru")
+_declare("HYS", "Hysteresis: a busy worker signals until it is in the middle of the band", "hysteresis")
+_declare("PROP", "Proportional moves: a signal asks for as many virtual workers as it takes", "proportional")
+_declare("ALL", "All three together", "all three")
 
 
 def _grid_late(profile):
@@ -104,6 +138,7 @@ def _grid_late(profile):
 
 
 def _late(sources: int, delay: int, profile: str, seed: int) -> dict[str, Any]:
+    """Simulate sources that hear the signals so many slots late."""
     from streamlb import ConsistentGrouping, fast_and_slow
 
     grouping = ConsistentGrouping(WORKERS, sources, virtual=20, seed=seed)
@@ -122,27 +157,38 @@ def _late(sources: int, delay: int, profile: str, seed: int) -> dict[str, Any]:
 LATE = Experiment("own_cg_late", _grid_late, _late, cost=lambda row: row["sources"])
 
 
+@claim(
+    "OWN-CG-LATE",
+    where="eventual consistency",
+    statement=(
+        "1 to 100 sources that hear signals with their acknowledgements, up to 10 slots late: no message is lost "
+        "and no worker stays overloaded."
+    ),
+    claimed="ours",
+    criterion="every message served once; each worker's mean utilisation in the second half below 1",
+    experiment=LATE,
+    setup=STAND_IN + " {y=3, z=5}, 20 virtual workers for each worker.",
+)
 def _judge_late(runs, profile):
     table = runs.pivot_table(index="delay", columns="sources", values="mean_queue")
     lost = int(runs["lost"].sum())
     stable = bool((runs["overload"] < 1).all())
     return Verdict.when(
         lost == 0 and stable,
-        f"{lost} messages lost; no worker above {runs['overload'].max():.2f} of its capacity in the second "
-        "half; mean of the longest queue "
+        f"{lost} messages lost; no worker above {runs['overload'].max():.2f} of its capacity in the second half; "
+        "mean of the longest queue "
         + ", ".join(f"{table[s][10]:,.0f} ({s})" for s in table.columns)
         + " with 10 slots' delay",
-        f"Without delay: {', '.join(f'{table[s][0]:,.0f} ({s})' for s in table.columns)}. Maps of different "
-        "sources end up to "
-        f"{int(runs['spread'].max())} virtual workers apart.",
+        f"Without delay: {', '.join(f'{table[s][0]:,.0f} ({s})' for s in table.columns)}. Maps of different sources "
+        f"end up to {int(runs['spread'].max())} virtual workers apart.",
     )
 
 
-# --- aggregation --------------------------------------------------------------------------------------------------------------------
-
-
 def _aggregate(inner: str, seed: int) -> dict[str, Any]:
-    """Count (feature, class) pairs at the workers while virtual workers move about; compare the sums with counts in one place."""
+    """Count (feature, class) pairs at the workers while virtual workers move about.
+
+    The sums, and the naive Bayes classifier made from them, are compared with counts in one place.
+    """
     from streamlb import ConsistentGrouping, PartialCounts, Zipf
 
     rng = np.random.default_rng(seed)
@@ -171,62 +217,23 @@ AGGREGATE = Experiment(
 )
 
 
+@claim(
+    "OWN-CG-AGG",
+    kind="a",
+    where="IV-D, III (example)",
+    statement=(
+        "Partial counts of split keys, collected now and then, sum to the exact counts; the naive Bayes classifier "
+        "over them is the unsplit one."
+    ),
+    claimed="ours",
+    criterion="equality in every run",
+    experiment=AGGREGATE,
+)
 def _judge_aggregate(runs, profile):
     return Verdict.when(
         bool(runs["equal"].all() and runs["same_classifier"].all()),
         f"equal in {int((runs['equal'] & runs['same_classifier']).sum())} of {len(runs)} runs, with "
         f"{int(runs['moves'].min())} or more moves each",
-        "A naive Bayes classifier over routed feature counts, the paper's running example: every weight is "
-        "the unsplit one's, bit for bit.",
+        "A naive Bayes classifier over routed feature counts, the paper's running example: every weight is the "
+        "unsplit one's, bit for bit.",
     )
-
-
-def _own(name, what, option):
-    return Claim(
-        f"OWN-CG-{name}",
-        "OWN",
-        "b",
-        "options of ConsistentGrouping",
-        f"{what}, against the printed policy, on changing capacities and under diurnal load: queues are "
-        "shorter on average.",
-        "ours",
-        "the mean over slots of the longest queue is below the printed policy's by more than two standard "
-        "errors of both, in both scenarios",
-        OPTIONS,
-        _judge_option(option),
-        _figure_options,
-        setup=SETUP,
-    )
-
-
-CLAIMS = [
-    _own("LRU", "Giving to the least recently busy when no one is idle (policy='lru')", "lru"),
-    _own("HYS", "Hysteresis: a busy worker signals until it is in the middle of the band", "hysteresis"),
-    _own("PROP", "Proportional moves: a signal asks for as many virtual workers as it takes", "proportional"),
-    _own("ALL", "All three together", "all three"),
-    Claim(
-        "OWN-CG-LATE",
-        "OWN",
-        "b",
-        "eventual consistency",
-        "1 to 100 sources that hear signals with their acknowledgements, up to 10 slots late: no message is "
-        "lost and no worker stays overloaded.",
-        "ours",
-        "every message served once; each worker's mean utilisation in the second half below 1",
-        LATE,
-        _judge_late,
-        setup=STAND_IN + " {y=3, z=5}, 20 virtual workers a worker.",
-    ),
-    Claim(
-        "OWN-CG-AGG",
-        "OWN",
-        "a",
-        "IV-D, III (example)",
-        "Partial counts of split keys, collected now and then, sum to the exact counts; the naive Bayes "
-        "classifier over them is the unsplit one.",
-        "ours",
-        "equality in every run",
-        AGGREGATE,
-        _judge_aggregate,
-    ),
-]

@@ -1,16 +1,17 @@
-"""Every claim of the pipeline paper: its grid is JSON, its runs are pure, its judge and figure work on a small frame."""
+"""The claims of Tantalaki et al. 2020: grids are JSON, runs are pure, judges and figures work."""
 
 import json
 
-import pandas as pd
 import pytest
-from streamlb.validation.claim import DIFFERS, NOT_APPLICABLE, PROFILES, REPRODUCED
-from streamlb.validation.claims import pipe_matrices, pipe_own, pipe_refine, pipe_schedule, pipe_simulation
-from streamlb.validation.claims._pipe import PRINTED
+from claim_checks import judge_and_draw
+from streamlb.validation.claim import DIFFERS, PROFILES, REPRODUCED
+from streamlb.validation.claims import claims_of
+from streamlb.validation.claims.pipe.readings import PRINTED
+from streamlb.validation.engine import experiments_of
 
-MODULES = [pipe_matrices, pipe_refine, pipe_schedule, pipe_simulation, pipe_own]
-EXPERIMENTS = [e for module in MODULES for e in module.EXPERIMENTS]
-CLAIMS = [c for module in MODULES for c in module.CLAIMS]
+CLAIMS = claims_of("pipe")
+EXPERIMENTS = experiments_of(CLAIMS)
+BY_ID = {claim.id: claim for claim in CLAIMS}
 WANTED = (
     [f"E{k}" for k in (1, 2, 4, 6, 8, 9, 10, 11)]
     + ["P1", "P1b", "P1.1", "P1.2", "P2", "P2opt", "C1", "C2", "C3", "G1", "B1"]
@@ -21,7 +22,7 @@ WANTED = (
 
 
 def small(experiment):
-    """A few rows of the quick grid that every judge can read, with short runs."""
+    """Return a few rows of the quick grid that every judge can read, with short runs."""
     rows = experiment.grid("quick")
     if experiment.name == "pipe_simulation":
         return [
@@ -38,18 +39,13 @@ def small(experiment):
     return rows
 
 
-@pytest.fixture(scope="module")
-def frames():
-    return {e.name: pd.DataFrame([{**row, **e.measure(**row)} for row in small(e)]) for e in EXPERIMENTS}
-
-
 def test_every_claim_of_the_list_is_there():
     assert sorted(c.id for c in CLAIMS if c.paper == "PIPE") == sorted(f"PIPE-{name}" for name in WANTED)
-    assert len({c.id for c in CLAIMS}) == len(CLAIMS)
+    assert len(BY_ID) == len(CLAIMS)
     assert [c.id for c in CLAIMS if c.paper == "OWN"] == [f"OWN-PIPE-{k}" for k in range(1, 9)]
 
 
-@pytest.mark.parametrize("experiment", EXPERIMENTS, ids=lambda e: e.name)
+@pytest.mark.parametrize("experiment", EXPERIMENTS.values(), ids=lambda e: e.name)
 def test_grids_and_results_are_json(experiment):
     for profile in PROFILES:
         grid = experiment.grid(profile)
@@ -63,33 +59,24 @@ def test_grids_and_results_are_json(experiment):
 
 
 @pytest.mark.parametrize("claim", CLAIMS, ids=lambda c: c.id)
-def test_judge_and_figure(claim, frames):
-    runs = frames[claim.experiment.name]
-    verdict = claim.judge(runs, "quick")
-    assert verdict.verdict in (REPRODUCED, DIFFERS, NOT_APPLICABLE)
-    assert verdict.measured
-    if claim.figure is not None:
-        axes = claim.figure(runs, "quick").axes
-        assert axes[0].get_title()
-        assert axes[0].get_xlabel()
-        assert axes[0].get_ylabel()
+def test_judge_and_figure(claim, few_runs):
+    judge_and_draw(claim, few_runs(claim.experiment, small(claim.experiment)))
 
 
-def test_a_changed_matrix_is_seen(frames):
-    runs = frames["pipe_examples"].copy()
-    by_id = {c.id: c for c in CLAIMS}
-    assert by_id["PIPE-M10"].judge(runs, "quick").verdict == REPRODUCED
+def test_a_changed_matrix_is_seen(few_runs):
+    runs = few_runs(EXPERIMENTS["pipe_examples"])
+    assert BY_ID["PIPE-M10"].judge(runs, "quick").verdict == REPRODUCED
     runs.loc[runs["case"] == "random", "schedule"] = PRINTED["random"]["schedule"].replace("0 1 3", "1 0 3", 1)
-    assert by_id["PIPE-M10"].judge(runs, "quick").verdict == DIFFERS
+    assert BY_ID["PIPE-M10"].judge(runs, "quick").verdict == DIFFERS
 
 
-def test_a_sweep_that_gains_is_reproduced(frames):
-    runs = frames["pipe_simulation"].copy()
-    by_id = {c.id: c for c in CLAIMS}
+def test_a_sweep_that_gains_is_reproduced(few_runs):
+    sweep = EXPERIMENTS["pipe_simulation"]
+    runs = few_runs(sweep, small(sweep))
     runs["pipeline_throughput"] = runs["even_throughput"] * 1.25
-    assert by_id["PIPE-F14"].judge(runs, "quick").verdict == REPRODUCED
-    assert by_id["PIPE-F15"].judge(runs, "quick").verdict == DIFFERS
+    assert BY_ID["PIPE-F14"].judge(runs, "quick").verdict == REPRODUCED
+    assert BY_ID["PIPE-F15"].judge(runs, "quick").verdict == DIFFERS
     runs["pipeline_latency"] = runs["even_latency"] * 0.6
-    assert by_id["PIPE-F9"].judge(runs, "quick").verdict == REPRODUCED
+    assert BY_ID["PIPE-F9"].judge(runs, "quick").verdict == REPRODUCED
     runs["pipeline_memory"], runs["even_memory"] = 0.26, 0.70
-    assert by_id["PIPE-F10"].judge(runs, "quick").verdict == REPRODUCED
+    assert BY_ID["PIPE-F10"].judge(runs, "quick").verdict == REPRODUCED

@@ -1,20 +1,36 @@
-"""What the claims of paper 001 share: schemes by the paper's letters, streams routed by several schemes at once, plots."""
+"""What the claims of Nasir et al. 2016 share: the schemes and their readings, and streams.
+
+D-Choices runs under three readings side by side: as printed but for the guard of the head test,
+as printed without that guard, and with our defaults (distinct workers, rotated ties).
+"""
 
 from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
+from ...figures import COLOURS
 
-from ..figures import COLOURS, PAPER
-
-PRINTED = {"candidates": "independent", "ties": "first"}  # hot keys' workers hashed one by one, the first of equals
+# As printed: the workers of a hot key are hashed one by one, and the first of equals is taken.
+PRINTED = {"candidates": "independent", "ties": "first"}
 EPSILON, SOURCES = 1e-4, 5
+BOUND = SOURCES * EPSILON  # the imbalance of five sources that each keep ε
 SKEWS = [round(0.1 * i, 1) for i in range(1, 21)]
 QUICK_SKEWS = [0.4, 0.8, 1.2, 1.4, 1.7, 2.0]
-LETTERS = {"kg": "KG", "sg": "SG", "pkg": "PKG", "dc": "D-C as printed", "wc": "W-C", "rr": "RR", "own": "D-C distinct"}
-LETTERS["bare"] = "D-C no guard"
+LETTERS = {
+    "kg": "KG",
+    "sg": "SG",
+    "pkg": "PKG",
+    "dc": "D-C as printed",
+    "wc": "W-C",
+    "rr": "RR",
+    "own": "D-C distinct",
+    "bare": "D-C no guard",
+}
 SCHEME_COLOURS = dict(zip(("pkg", "dc", "wc", "rr", "own", "kg", "sg", "bare"), COLOURS))
+SETUP = (
+    "Five sources fed round robin; D-C, W-C and RR as printed but for the guard of the head test, D-C distinct "
+    "with distinct workers."
+)
 _PIECE = 65_536
 
 
@@ -23,10 +39,16 @@ def by_profile(profile: str, quick: Any, paper: Any) -> Any:
     return quick if profile == "quick" else paper
 
 
+def stream_size(profile: str) -> int:
+    """Return the number of messages of a synthetic stream."""
+    return by_profile(profile, 1_000_000, 10_000_000)
+
+
 def build(scheme: str, n: int, sources: int, seed: int, **options: Any) -> Any:
     """Return the grouping of a scheme.
 
-    `dc`, `wc` and `rr` are as printed but for the guard of the head test, `bare` is D-C without it, `own` D-C with our defaults.
+    `dc`, `wc` and `rr` are as printed but for the guard of the head test, `bare` is D-Choices
+    without that guard, and `own` is D-Choices with our defaults.
     """
     import streamlb
 
@@ -49,7 +71,8 @@ def hash_seed(seed: int) -> int:
 def route(stream: Any, m: int, groupings: dict[str, Any], seed: int, checkpoints: int = 100) -> dict[str, Any]:
     """Route one stream through several groupings, drawing it once.
 
-    Return each one's imbalance at the checkpoints, over all messages so far and over those since the checkpoint before.
+    Return the share of key 0 and each grouping's imbalance at the checkpoints: over all messages
+    so far (`history`), and over those since the checkpoint before (`windows`).
     """
     from streamlb import imbalance
 
@@ -73,41 +96,14 @@ def route(stream: Any, m: int, groupings: dict[str, Any], seed: int, checkpoints
     return {"p1": hottest / m, "history": history, "windows": windows}
 
 
+_streams: dict[tuple[int, float], Any] = {}
+
+
 def zipf(keys: int, exponent: float) -> Any:
-    """Return the Zipf stream, its table made once a process."""
+    """Return the Zipf stream; the process keeps the last one, whose table takes time to make."""
     from streamlb import Zipf
 
     if (keys, exponent) not in _streams:
         _streams.clear()  # one at a time: a table of a million keys takes 8 MB
         _streams[keys, exponent] = Zipf(keys, exponent)
     return _streams[keys, exponent]
-
-
-_streams: dict[tuple[int, float], Any] = {}
-
-
-def panels(titles: list[str], title: str, x_label: str, y_label: str, *, log: bool = True):
-    """Return a figure with a row of axes that share the y axis, one for each title."""
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(2.6 * len(titles) + 1, 3.4), layout="constrained")
-    figure.suptitle(title, fontsize=11)
-    all_axes = figure.subplots(1, len(titles), sharey=True, squeeze=False)[0]
-    for axes, name in zip(all_axes, titles):
-        axes.set_title(name, fontsize=9)
-        axes.set_xlabel(x_label)
-        axes.grid(True, color="0.85", lw=0.6)
-        if log:
-            axes.set_yscale("log")
-    all_axes[0].set_ylabel(y_label)
-    return figure, all_axes
-
-
-def mark(axes, value: float, text: str) -> None:
-    """Draw the paper's value as a dashed line."""
-    axes.axhline(value, color=PAPER, ls="--", lw=1, label=text)
-
-
-def positive(values: Any) -> np.ndarray:
-    """Return values for a logarithmic axis, zeros raised to the least that can be seen."""
-    return np.maximum(np.asarray(values, float), 1e-8)

@@ -1,4 +1,7 @@
-"""Claims of paper 002 on its pipeline: stages, which tasks talk in a step, stalls, and what a period covers."""
+"""The pipeline: stages, which tasks talk in a step, stalls, and what a period covers.
+
+Tantalaki et al. 2020, section III-B and algorithm 3, sections IV and V-E, figures 1, 3, 4, 5 and 7.
+"""
 
 from __future__ import annotations
 
@@ -6,17 +9,20 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from streamlb.placement.examples import PAPER_NODES, paper_topology
 from streamlb.placement.pipeline import PipelineSchedule, parts_received, pipeline_schedule
 from streamlb.placement.topology import Topology
 
-from ..claim import Claim, Experiment, Verdict
-from ._pipe import PAPER, text
-from .pipe_matrices import figure1_topology
+from ...claim import Claim, Experiment, Verdict, claims_into
+from ...figures import OURS, SECOND, new_figure
+from .readings import example, text
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
+
+
+CLAIMS: list[Claim] = []
+claim = claims_into(CLAIMS, paper="PIPE", kind="a")
 
 
 def _grid(profile: str) -> list[dict[str, Any]]:
@@ -24,11 +30,14 @@ def _grid(profile: str) -> list[dict[str, Any]]:
 
 
 def measure_schedule(case: str) -> dict[str, Any]:
-    """Measure the pipeline of an example: occupancy, stalls, who talks in the steps the paper shows, senders a node, coverage."""
+    """Measure the pipeline of an example.
+
+    Return its occupancy and stalls, who talks in the steps that the paper shows, the senders of a
+    node, the pairs of tasks that a period covers, and the parts that have to be buffered.
+    """
     if case == "figure4":
         return _figure4()
-    topology = figure1_topology() if case == "figure1" else paper_topology(case)
-    nodes = 6 if case == "figure1" else PAPER_NODES[case]
+    topology, nodes = example(case)
     s = pipeline_schedule(topology, nodes, "printed")
     stages = s.occupancy.shape[1]
     return {
@@ -46,7 +55,10 @@ def measure_schedule(case: str) -> dict[str, Any]:
 
 
 def _figure4() -> dict[str, Any]:
-    """Build the scenario of Fig 4: in one slot I, M and Q of node 2 send to T on node 3, and two tasks of node 1 to O on node 2."""
+    """Build the scenario of figure 4.
+
+    In one slot I, M and Q of node 2 send to T on node 3, and two tasks of node 1 to O on node 2.
+    """
     topology = Topology(
         dict.fromkeys(["E", "F", "I", "M", "Q", "O", "T"], 1),
         [("E", "O"), ("F", "O"), ("E", "I"), ("E", "M"), ("E", "Q"), ("I", "T"), ("M", "T"), ("Q", "T")],
@@ -68,7 +80,7 @@ def _figure4() -> dict[str, Any]:
 
 
 def _senders(s: PipelineSchedule) -> int:
-    """Return the most nodes from which one node receives in a slot of the full pipeline, over all stages, itself left out."""
+    """Return the most other nodes from which one node receives in a slot of the full pipeline."""
     most = 0
     for row in s.occupancy[-s.nodes :]:
         sources: list[set[int]] = [set() for _ in range(s.nodes)]
@@ -82,7 +94,7 @@ def _senders(s: PipelineSchedule) -> int:
 
 
 def _coverage(s: PipelineSchedule) -> str:
-    """Return how often the pairs of tasks that talk are joined in one period of N steps: least and most."""
+    """Say how often the pairs of tasks that talk are joined in one period of N steps."""
     joined: dict[tuple[str, str], int] = {}
     for stage in range(s.occupancy.shape[1]):
         for step in range(s.nodes):
@@ -93,7 +105,7 @@ def _coverage(s: PipelineSchedule) -> str:
 
 
 def _extra_parts(s: PipelineSchedule) -> int:
-    """Return the parts of one period that find their task already with one: they have to be buffered."""
+    """Return how many parts of a period find their task busy with another: they are buffered."""
     extra = 0
     for row in s.occupancy[-s.nodes :]:
         received: dict[str, int] = {}
@@ -111,6 +123,33 @@ def _row(runs: pd.DataFrame, case: str) -> Any:
     return runs[runs["case"] == case].iloc[0]
 
 
+@claim(
+    "PIPE-P1b",
+    where="III.B (1)",
+    statement="with the pipeline full each node receives from one node in a slot",
+    claimed="1",
+    criterion="at most 1 other sending node in any slot of a period",
+    experiment=SCHEDULE,
+)
+def _judge_p1b(runs: pd.DataFrame, profile: str) -> Verdict:
+    most = {case: int(_row(runs, case)["senders"]) for case in ("random", "linear")}
+    return Verdict.when(
+        all(count <= 1 for count in most.values()),
+        f"other nodes that send to one node in a slot of the full pipeline: up to {most['random']} (random), "
+        f"{most['linear']} (linear)",
+        "One sender a node holds for each stage, since a step is a permutation; a slot runs a different step in "
+        "each stage.",
+    )
+
+
+@claim(
+    "PIPE-F1",
+    where="Fig. 1",
+    statement="the topology of Fig. 1 has three stages",
+    claimed="3",
+    criterion="equality",
+    experiment=SCHEDULE,
+)
 def _judge_f1(runs: pd.DataFrame, profile: str) -> Verdict:
     stages = int(_row(runs, "figure1")["stages"])
     return Verdict.when(stages == 3, f"{stages} stages")
@@ -121,6 +160,28 @@ def _algorithm3(steps: int, stages: int, slots: int) -> str:
     return text([[(k - stage) % steps if k - stage >= 0 else -1 for stage in range(stages)] for k in range(slots)])
 
 
+def _figure_pipeline(case: str):
+    """Return a figure of the steps that an example's stages run, slot by slot."""
+
+    def figure(runs: pd.DataFrame, profile: str) -> Figure:
+        from streamlb.placement.show import draw_pipeline
+
+        picture = draw_pipeline(pipeline_schedule(*example(case)))
+        picture.axes[0].set_title(f"{case} topology: steps in the pipeline")
+        return picture
+
+    return figure
+
+
+@claim(
+    "PIPE-F3a",
+    where="Fig. 3a, Alg. 3",
+    statement="random example: stage l runs step (slot - l) mod 9",
+    claimed="the picture",
+    criterion="equality",
+    experiment=SCHEDULE,
+    figure=_figure_pipeline("random"),
+)
 def _judge_f3a(runs: pd.DataFrame, profile: str) -> Verdict:
     row = _row(runs, "random")
     return Verdict.when(
@@ -130,6 +191,23 @@ def _judge_f3a(runs: pd.DataFrame, profile: str) -> Verdict:
     )
 
 
+def _figure_step(runs: pd.DataFrame, profile: str) -> Figure:
+    from streamlb.placement.show import draw_step
+
+    picture = draw_step(pipeline_schedule(*example("random")), 0)
+    picture.axes[0].set_title("random topology: tasks that talk when a stage runs step 0")
+    return picture
+
+
+@claim(
+    "PIPE-F3b",
+    where="Fig. 3b",
+    statement="random example: in step 0 J sends to P, M and H to O; in step 1 D sends to J",
+    claimed="J>P, M>O, H>O; D>J",
+    criterion="equality",
+    experiment=SCHEDULE,
+    figure=_figure_step,
+)
 def _judge_f3b(runs: pd.DataFrame, profile: str) -> Verdict:
     row = _row(runs, "random")
     wanted = {"step0": (2, ["J>P", "M>O", "H>O"]), "step1": (1, ["D>J"])}
@@ -139,16 +217,62 @@ def _judge_f3b(runs: pd.DataFrame, profile: str) -> Verdict:
     return Verdict.when(not missing, f"step 0, stage 2: {row['step0'][2]}; step 1, stage 1: {row['step1'][1]}")
 
 
+@claim(
+    "PIPE-S1",
+    where="IV-A",
+    statement="random example: two parts for O in step 0 of stage 2 stall the pipeline",
+    claimed="h",
+    criterion="equality",
+    experiment=SCHEDULE,
+)
 def _judge_s1(runs: pd.DataFrame, profile: str) -> Verdict:
     stalls = list(_row(runs, "random")["stalls"])
     return Verdict.when(stalls[2] == 1, f"{stalls[2]} h in the slot where stage 2 runs step 0 (M and H both send to O)")
 
 
+def _figure_stall(runs: pd.DataFrame, profile: str) -> Figure:
+    figure, axes = new_figure("Parts handled after a slot with many-to-one sends", "time (h)", "task", size=(5.5, 2.8))
+    stall = int(_row(runs, "figure4")["stall_slots"])
+    for y, parts in enumerate((2, 3)):
+        for k in range(parts):
+            axes.barh(y, 1, left=k, color=OURS if k == 0 else SECOND, edgecolor="white")
+    axes.axvspan(1, 1 + stall, color="0.85", zorder=0, label=f"stall: {stall} h (paper: 2 h)")
+    axes.set_yticks([0, 1], ["O on node 2", "T on node 3"])
+    axes.legend()
+    return figure
+
+
+@claim(
+    "PIPE-F5",
+    where="Fig. 5",
+    statement="the stall of Fig. 4 in the pipeline lasts two slots",
+    claimed="2h",
+    criterion="equality",
+    experiment=SCHEDULE,
+    figure=_figure_stall,
+)
+@claim(
+    "PIPE-F4",
+    where="Fig. 4",
+    statement="three parts for T and two for O in one slot stall for the longer",
+    claimed="2h = max(2h, h)",
+    criterion="equality",
+    experiment=SCHEDULE,
+)
 def _judge_f4(runs: pd.DataFrame, profile: str) -> Verdict:
     stall = int(_row(runs, "figure4")["stall_slots"])
     return Verdict.when(stall == 2, f"{stall} h: three parts for T and two for O in one slot")
 
 
+@claim(
+    "PIPE-F7",
+    where="Fig. 7",
+    statement="linear example: the pipeline has no stall",
+    claimed="no stall",
+    criterion="equality",
+    experiment=SCHEDULE,
+    figure=_figure_pipeline("linear"),
+)
 def _judge_f7(runs: pd.DataFrame, profile: str) -> Verdict:
     row = _row(runs, "linear")
     follows = row["occupancy"] == _algorithm3(8, 3, 10)
@@ -157,21 +281,28 @@ def _judge_f7(runs: pd.DataFrame, profile: str) -> Verdict:
     )
 
 
-def _judge_p1b(runs: pd.DataFrame, profile: str) -> Verdict:
-    most = {case: int(_row(runs, case)["senders"]) for case in ("random", "linear")}
-    return Verdict.when(
-        all(count <= 1 for count in most.values()),
-        f"other nodes that send to one node in a slot of the full pipeline: up to {most['random']} (random), {most['linear']} (linear)",
-        "One sender a node holds for each stage, since a step is a permutation; a slot runs a different step in each stage.",
-    )
-
-
+@claim(
+    "PIPE-S2",
+    where="III.B",
+    statement="in a period every two tasks that talk are joined",
+    claimed="all-to-all",
+    criterion="equality",
+    experiment=SCHEDULE,
+)
 def _judge_s2(runs: pd.DataFrame, profile: str) -> Verdict:
     said = {case: _row(runs, case)["pairs_covered"] for case in ("random", "linear")}
     full = {"random": "110 of 110 pairs, 1 to 1 times", "linear": "36 of 36 pairs, 1 to 1 times"}
     return Verdict.when(said == full, f"random: {said['random']}; linear: {said['linear']}")
 
 
+@claim(
+    "PIPE-S3",
+    where="V.E",
+    statement="a purely linear topology buffers less",
+    claimed="less",
+    criterion="equality",
+    experiment=SCHEDULE,
+)
 def _judge_s3(runs: pd.DataFrame, profile: str) -> Verdict:
     extra = {case: int(_row(runs, case)["extra_parts"]) for case in ("random", "linear")}
     return Verdict.when(
@@ -179,73 +310,3 @@ def _judge_s3(runs: pd.DataFrame, profile: str) -> Verdict:
         f"parts that must be buffered in a period: {extra['linear']} (linear), {extra['random']} (random)",
         "With t <= N a node has at most one task of a component, so in a line a task receives at most one part a slot.",
     )
-
-
-def _figure_pipeline(case: str):
-    def figure(runs: pd.DataFrame, profile: str) -> Figure:
-        from streamlb.placement.show import draw_pipeline
-
-        picture = draw_pipeline(pipeline_schedule(paper_topology(case), PAPER_NODES[case]))
-        picture.axes[0].set_title(f"{case} topology: steps in the pipeline")
-        return picture
-
-    return figure
-
-
-def _figure_step(case: str):
-    def figure(runs: pd.DataFrame, profile: str) -> Figure:
-        from streamlb.placement.show import draw_step
-
-        picture = draw_step(pipeline_schedule(paper_topology(case), PAPER_NODES[case]), 0)
-        picture.axes[0].set_title(f"{case} topology: tasks that talk when a stage runs step 0")
-        return picture
-
-    return figure
-
-
-def _figure_stall(runs: pd.DataFrame, profile: str) -> Figure:
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(5.5, 2.8), layout="constrained")
-    axes = figure.subplots()
-    stall = int(_row(runs, "figure4")["stall_slots"])
-    for y, parts in enumerate((2, 3)):
-        for k in range(parts):
-            axes.barh(y, 1, left=k, color="C0" if k == 0 else "C1", edgecolor="white")
-    axes.axvspan(1, 1 + stall, color="0.85", zorder=0, label=f"stall: {stall} h (paper: 2 h)")
-    axes.set(title="Parts handled after a slot with many-to-one sends", xlabel="time (h)", yticks=[0, 1])
-    axes.set_yticklabels(["O on node 2", "T on node 3"])
-    axes.set_ylabel("task")
-    axes.legend()
-    return figure
-
-
-def _claim(
-    claim: str, where: str, statement: str, claimed: str, judge, figure=None, criterion: str = "equality"
-) -> Claim:
-    return Claim(claim, PAPER, "a", where, statement, claimed, criterion, SCHEDULE, judge, figure)
-
-
-EXPERIMENTS = [SCHEDULE]
-
-CLAIMS = [
-    _claim(
-        "PIPE-P1b", "III.B (1)", "with the pipeline full each node receives from one node in a slot", "1", _judge_p1b,
-        criterion="at most 1 other sending node in any slot of a period",
-    ),
-    _claim("PIPE-F1", "Fig. 1", "the topology of Fig. 1 has three stages", "3", _judge_f1),
-    _claim(
-        "PIPE-F3a", "Fig. 3a, Alg. 3", "random example: stage l runs step (slot - l) mod 9", "the picture",
-        _judge_f3a, _figure_pipeline("random"),
-    ),
-    _claim(
-        "PIPE-F3b", "Fig. 3b", "random example: in step 0 J sends to P, M and H to O; in step 1 D sends to J",
-        "J>P, M>O, H>O; D>J", _judge_f3b, _figure_step("random"),
-    ),
-    _claim("PIPE-S1", "IV-A", "random example: two parts for O in step 0 of stage 2 stall the pipeline", "h", _judge_s1),
-    _claim("PIPE-F4", "Fig. 4", "three parts for T and two for O in one slot stall for the longer", "2h = max(2h, h)", _judge_f4),
-    _claim("PIPE-F5", "Fig. 5", "the stall of Fig. 4 in the pipeline lasts two slots", "2h", _judge_f4, _figure_stall),
-    _claim("PIPE-F7", "Fig. 7", "linear example: the pipeline has no stall", "no stall", _judge_f7, _figure_pipeline("linear")),
-    _claim("PIPE-S2", "III.B", "in a period every two tasks that talk are joined", "all-to-all", _judge_s2),
-    _claim("PIPE-S3", "V.E", "a purely linear topology buffers less", "less", _judge_s3),
-]  # fmt: skip
