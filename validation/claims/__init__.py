@@ -1,13 +1,13 @@
 """The claims, with one package for each paper and one for the sketches that two papers share.
 
 A package names its modules in `MODULES`, in the order of the paper's sections, and each of these
-modules declares its claims in a list `CLAIMS`. `all_claims` gathers them in the order of `PACKAGES`.
+modules declares its claims in a list `CLAIMS`. `all_claims` gathers them in the order of
+`PACKAGES`.
 """
 
 from __future__ import annotations
 
 import importlib
-import pkgutil
 
 from ..claim import Claim
 
@@ -22,9 +22,5 @@ def claims_of(package: str) -> list[Claim]:
 
 
 def all_claims() -> list[Claim]:
-    """Return every claim: those of the packages in their order, then those of other modules by name."""
-    found = {info.name: info.ispkg for info in pkgutil.iter_modules(__path__)}
-    claims = [claim for package in PACKAGES if found.get(package) for claim in claims_of(package)]
-    for name in sorted(name for name, is_package in found.items() if not is_package):
-        claims.extend(getattr(importlib.import_module(f"{__name__}.{name}"), "CLAIMS", ()))
-    return claims
+    """Return every claim, package by package."""
+    return [claim for package in PACKAGES for claim in claims_of(package)]

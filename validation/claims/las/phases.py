@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ...claim import Claim, Experiment, Verdict, claims_into
-from ...figures import COLOURS, PAPER, new_figure
+from ...figures import COLOURS, PAPER, panels
 from .readings import FROM_NOP, REPORTS, SPAN
 
 THRESHOLD, PHASE, JUMP = 64.0, 20_000, SPAN
@@ -95,9 +95,9 @@ def _near(runs, letter: str) -> bool:
 
 def draw(runs, names, title):
     """Draw the average wait above and the dropped ratio below, window by window."""
-    figure, axes = new_figure(title, "tuple", "average queuing latency of 4,000 tuples (ms)", size=(8.0, 6.4))
-    axes.remove()
-    upper, lower = figure.subplots(2, 1, sharex=True)
+    labels = ("average queuing latency (ms)", "dropped ratio")
+    figure, all_axes = panels("", [title], "tuple (a dot: 4,000 tuples)", labels, size=(8.0, 3.0))
+    upper, lower = all_axes[:, 0]
     ends = np.arange(1, WINDOWS + 1) * JUMP
     for number, name in enumerate(names):
         kept, total = _matrix(runs, name, "kept"), _matrix(runs, name, "sum")
@@ -106,10 +106,9 @@ def draw(runs, names, title):
         upper.plot(ends, np.maximum(mean, 0.1), "o-", ms=3, color=COLOURS[number], label=name)
         lower.plot(ends, 1 - kept.mean(axis=0) / JUMP, "o-", ms=3, color=COLOURS[number])
     upper.axhline(THRESHOLD, color=PAPER, ls="--", label="τ = 64 ms")
-    upper.set(yscale="log", ylabel="average queuing latency (ms)", title=title)
-    lower.set(xlabel="tuple (a dot: 4,000 tuples)", ylabel="dropped ratio")
+    upper.set_yscale("log")
+    upper.tick_params(labelbottom=False)  # the letters of the phases stand there
     for axis in (upper, lower):
-        axis.grid(True, color="0.9")
         for start in range(1, 7):
             axis.axvline(start * PHASE, color="0.7", lw=0.8)
     for number, letter in enumerate("ABCDEFG"):
