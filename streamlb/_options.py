@@ -13,6 +13,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 _Class = TypeVar("_Class", bound=type)
+_Function = TypeVar("_Function", bound=Callable)
 
 
 def checked(options: Any, **values: Any) -> None:
@@ -58,3 +59,19 @@ def takes(options: type) -> Callable[[_Class], _Class]:
 
 def _reader(name: str) -> Callable[[Any], Any]:
     return lambda self: getattr(self.options, name)
+
+
+def shows(options: type) -> Callable[[_Function], _Function]:
+    """Return a decorator for a function that hands its `**options` to `bind` with this dataclass.
+
+    The function then shows the dataclass's options in its signature, behind its own parameters.
+    """
+
+    def decorate(function: _Function) -> _Function:
+        signature = inspect.signature(function)
+        own = [each for each in signature.parameters.values() if each.kind is not inspect.Parameter.VAR_KEYWORD]
+        both = [*own, *inspect.signature(options).parameters.values()]
+        function.__signature__ = signature.replace(parameters=both)  # type: ignore[attr-defined]
+        return function
+
+    return decorate

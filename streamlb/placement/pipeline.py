@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections import namedtuple
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,28 +22,33 @@ from streamlb.placement import matrices, refine
 from streamlb.placement.placement import Placement
 from streamlb.placement.topology import Topology, checked_topology
 
+# A stream between two components, and its stage.
+STREAM = np.dtype([("sender", "i8"), ("receiver", "i8"), ("stage", "i8")])
+
+# Where tasks run. node int64[tasks]; offsets int64[n + 1], where each component's tasks begin; sorted
+# int64[tasks], the tasks by component and node; first int64[n, N + 1], where those of a component on
+# each node begin in `sorted`.
+Tasks = namedtuple("Tasks", ["node", "offsets", "sorted", "first"])
+
 
 @njit(cache=True, nogil=True)
-def _most_parts(schedule, task_node, streams, offsets, by_node, received, most):
-    """Set most[k] to the most parts that one task receives in slot k, with slots counted from an empty pipeline.
+def _most_parts(schedule, streams, tasks, received, most):
+    """Set most[k] to the most parts that one task receives in slot k, counted from an empty pipeline.
 
-    `by_node` int64[n, N + 1] says where a component's tasks of each node begin in the list of its tasks sorted by
-    node, and the list itself is column N + 1 onwards; it is one array because the two are only ever used together.
+    `schedule` is int64[N, N], `streams` STREAM[e]. `received` int64[tasks] is all zeros before and after.
     """
-    steps = schedule.shape[0]
-    nodes = schedule.shape[1]
     for k in range(most.size):
         top = 0
         for sign in (1, -1):  # count, then take back: cheaper than clearing every task
-            for e in range(streams.shape[0]):
-                u, v, stage = streams[e, 0], streams[e, 1], streams[e, 2]
-                if k < stage:
+            for stream in streams:
+                if k < stream.stage:
                     continue
-                step = (k - stage) % steps
-                for a in range(offsets[u], offsets[u + 1]):
-                    target = schedule[step, task_node[a]]
-                    for i in range(by_node[v, target], by_node[v, target + 1]):
-                        task = by_node[v, nodes + 1 + i]
+                step = (k - stream.stage) % schedule.shape[0]
+                first = tasks.first[stream.receiver]
+                for a in range(tasks.offsets[stream.sender], tasks.offsets[stream.sender + 1]):
+                    target = schedule[step, tasks.node[a]]
+                    for i in range(first[target], first[target + 1]):
+                        task = tasks.sorted[i]
                         received[task] += sign
                         if sign > 0 and received[task] > top:
                             top = received[task]
@@ -252,15 +258,15 @@ def pipeline_occupancy(steps: int, stages: int) -> np.ndarray:
 
 def parts_received(topology: Topology, task_node: np.ndarray, schedule: np.ndarray, slots: int) -> np.ndarray:
     """Return the most parts one task receives in each slot: int64[slots]; a slot stalls for one less than that."""
-    nodes = schedule.shape[1]
-    width = nodes + 1 + topology.widest
-    by_node = np.zeros((len(topology.names), width), np.int64)
-    for v, count in enumerate(topology.counts.tolist()):
-        own = task_node[topology.offsets[v] : topology.offsets[v + 1]]
-        by_node[v, : nodes + 1] = np.concatenate([[0], np.cumsum(np.bincount(own, minlength=nodes))])
-        by_node[v, nodes + 1 : nodes + 1 + count] = topology.offsets[v] + np.argsort(own, kind="stable")
-    streams = np.concatenate([topology.edges, topology.stages[:, None]], axis=1)
+    nodes, component = schedule.shape[1], topology.task_component
+    place = component * nodes + task_node
+    counts = np.bincount(place, minlength=len(topology.names) * nodes).reshape(-1, nodes)
+    first = np.concatenate([np.zeros((len(counts), 1), np.int64), np.cumsum(counts, axis=1)], axis=1)
+    first += topology.offsets[:-1, None]
+    tasks = Tasks(np.ascontiguousarray(task_node), topology.offsets, np.argsort(place, kind="stable"), first)
+    streams = np.zeros(len(topology.edges), STREAM)
+    streams["sender"], streams["receiver"] = topology.edges.T
+    streams["stage"] = topology.stages
     most, received = np.zeros(slots, np.int64), np.zeros(topology.tasks, np.int64)
-    steps = np.ascontiguousarray(schedule, np.int64)
-    _most_parts(steps, np.ascontiguousarray(task_node), streams, topology.offsets, by_node, received, most)
+    _most_parts(np.ascontiguousarray(schedule, np.int64), streams, tasks, received, most)
     return most

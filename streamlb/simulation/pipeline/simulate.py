@@ -7,7 +7,6 @@ receiver is reserved when tuples leave, so a buffer never overflows. The kernels
 
 from __future__ import annotations
 
-import inspect
 import math
 from dataclasses import KW_ONLY, dataclass
 from typing import Any
@@ -15,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from streamlb import _check
-from streamlb._options import bind, checked
+from streamlb._options import bind, checked, shows
 from streamlb.placement.pipeline import PipelineSchedule
 from streamlb.placement.placement import Placement
 from streamlb.simulation.pipeline.kernels import (
@@ -152,6 +151,7 @@ class PipelineResult:
         return self.crossed / total if total else 0.0
 
 
+@shows(PipelineOptions)
 def simulate_pipeline(
     placement: Placement | PipelineSchedule, *, schedule: np.ndarray | None = None, **options: Any
 ) -> PipelineResult:
@@ -224,13 +224,6 @@ def simulate_pipeline(
     ran = run(chosen.record(drain), network, state, totals, bins)
     _check_conserved(state, totals[0])
     return _result(placement, chosen, state.queues["handled"].copy(), totals[0], bins, ran)
-
-
-_own = inspect.signature(simulate_pipeline).parameters
-simulate_pipeline.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
-    [_own["placement"], _own["schedule"], *inspect.signature(PipelineOptions).parameters.values()],
-    return_annotation="PipelineResult",
-)
 
 
 def _empty_state(network: Network, gate: str) -> State:

@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from naive import placement as naive
+from strategies import topologies
 from streamlb.analysis import (
     allocation_period,
     best_relabelling,
@@ -30,17 +31,6 @@ from streamlb.placement import matrices, refine, resource_aware
 from streamlb.placement.examples import PAPER_NODES, paper_topology
 from streamlb.placement.pipeline import parts_received, pipeline_occupancy
 from streamlb.placement.show import draw_pipeline, draw_schedule, draw_step
-
-
-@st.composite
-def topologies(draw, most_components=5, most_tasks=6):
-    n = draw(st.integers(1, most_components))
-    counts = draw(st.lists(st.integers(1, most_tasks), min_size=n, max_size=n))
-    edges = []
-    for v in range(1, n):
-        senders = draw(st.sets(st.integers(0, v - 1), max_size=2))
-        edges += [(f"c{u}", f"c{v}") for u in sorted(senders)]
-    return Topology({f"c{i}": c for i, c in enumerate(counts)}, edges)
 
 
 def steps_of(t, n):
@@ -236,11 +226,7 @@ def test_climb_matches_naive(topology, extra, seed):
     rates, counts, edges = topology.rates, topology.counts, topology.edges
     lists = [list(map(tuple, edges.tolist())), rates.tolist()]
     ref = naive.climb(column.tolist(), counts.tolist(), *lists, start.tolist(), order.tolist(), 5, 0.7)
-    slot = start.copy()
-    traffic = rates[edges[:, 0]] / max(rates[edges[:, 0]].sum(), 1.0)
-    weights = np.concatenate([[0.7], rates / counts / rates.sum(), traffic])
-    scratch = np.empty(nodes, np.int64), np.zeros(nodes, np.int64), np.empty(nodes)
-    refine._climb(column, counts, refine._incident(edges, len(counts)), weights, slot, order, 5, *scratch)
+    slot = refine.climb(refine.relabelling_problem(column, counts, edges, rates, 0.7), start, order, 5)
     assert slot.tolist() == ref
     value = naive.relabelling_objective(column.tolist(), counts.tolist(), *lists, ref, 0.7)
     assert refine.objective(column, counts, edges, rates, slot, 0.7) == pytest.approx(value, abs=1e-12)

@@ -10,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streamlb import DChoices, KeyGrouping, PartialKeyGrouping, ShuffleGrouping, Zipf, simulate_cluster
-from streamlb.simulation import cluster
 
 
 @given(
@@ -28,24 +27,24 @@ from streamlb.simulation import cluster
 def test_matches_naive(m, n, sources, network, in_flight, rate, slots, service, arrivals, seed):
     if in_flight is None and rate is None:
         rate = 1.0
-    comp = simulate_cluster(
-        Zipf(20, 1.0),
-        PartialKeyGrouping(n, sources, seed=seed),
-        messages=m,
-        service=service,
-        slots=slots,
-        network=network,
-        in_flight=in_flight,
-        rate=rate,
-        arrivals=arrivals,
-        seed=seed,
-    )
-    ready = None if rate is None else cluster._ready_times(m, rate, sources, arrivals, seed + 2).tolist()
+    options = dict(messages=m, service=service, slots=slots, network=network, arrivals=arrivals, seed=seed)
+
+    def run(**loop):
+        return simulate_cluster(Zipf(20, 1.0), PartialKeyGrouping(n, sources, seed=seed), **options, **loop)
+
+    comp = run(in_flight=in_flight, rate=rate)
+    # Without a limit on messages in flight, each is sent as soon as it is ready.
+    ready = None if rate is None else run(rate=rate).sent.tolist()
     workers = PartialKeyGrouping(n, sources, seed=seed).route_many(comp.keys).tolist()
     sent, done = naive.naive_cluster(workers, comp.service.tolist(), n, sources, network, in_flight, ready, slots)
     assert comp.workers.tolist() == workers
     assert comp.sent.tolist() == sent
     assert comp.done.tolist() == done
+
+
+def test_constant_arrivals_are_evenly_spaced():
+    result = simulate_cluster([1] * 7, KeyGrouping(2, 3), rate=4.0, arrivals="constant")
+    assert result.sent.tolist() == [i / 4 for i in range(7)]
 
 
 def mean_wait(slots, rate, service, m=400_000, runs=8):
@@ -165,4 +164,6 @@ def test_bad_input(options, message):
         simulate_cluster([0, 1], grouping, **options)
     with pytest.raises(TypeError, match="grouping must be one of"):
         simulate_cluster([0, 1], "key", rate=1)
+    with pytest.raises(TypeError, match=r"simulate_cluster: .*'in_fligt'; it takes .*in_flight"):
+        simulate_cluster([0, 1], grouping, in_fligt=1)
     assert grouping.state() == before

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from naive import placement as naive
+from strategies import topologies
 from streamlb.analysis import busy_fraction_bound
-from test_placement import topologies
 
 from streamlb import Topology, even_schedule, pipeline_schedule, resource_aware_schedule, simulate_pipeline
 from streamlb.placement.examples import PAPER_NODES, paper_topology
