@@ -1,4 +1,5 @@
-# The public names of streamlb, one line each: read by type checkers, and by __init__.py, which loads a name on first use.
+# The public names of streamlb, one in each line. Type checkers read them here, and so does
+# __init__.py, which loads a name on first use.
 from streamlb._version import __version__ as __version__
 
 # keys, streams and metrics

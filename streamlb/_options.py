@@ -1,8 +1,9 @@
-"""Options that live once: a frozen dataclass that checks itself, used by every class that takes them.
+"""Options in one place: a frozen dataclass that checks itself, used by every class that takes them.
 
-`@takes(Options)` gives a class the dataclass's signature and a read-only property for each option that the class does not
-define itself. `bind` makes the options of a call, so that a misspelt one is reported under the name of the class or function
-that the user called.
+`@takes(Options)` gives a class the dataclass's signature and a read-only property for each option
+that the class does not define itself. `@shows(Options)` gives a function the dataclass's options in
+its signature. `bind` makes the options of a call, so that a misspelt one is reported under the name
+of the class or function that the user called.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ def show(name: str, values: dict[str, Any]) -> str:
 
 
 def takes(options: type) -> Callable[[_Class], _Class]:
-    """Return a decorator for a class that keeps an instance of this dataclass in its slot `options`."""
+    """Return a decorator for a class that keeps an instance of this dataclass in `self.options`."""
 
     def decorate(cls: _Class) -> _Class:
         cls._Options = options  # type: ignore[attr-defined]

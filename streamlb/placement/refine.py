@@ -1,9 +1,9 @@
 """Refinement: relabel components so that those that talk to each other share nodes.
 
 There are two ways: Algorithm 2 of Tantalaki et al. 2020 exactly as printed, and a local search. A
-relabelling keeps every row a permutation. Component v at base value a runs its task q on
-column[q, a], the node at which row q of M'_inter holds a. A relabelling is therefore a choice of one
-base value for each component, and finding the best one is a quadratic assignment problem.
+relabelling keeps every row a permutation. Component v at base value a runs its task q on column[q,
+a], the node at which row q of M'_inter holds a. A relabelling is therefore a choice of one base
+value for each component, and finding the best one is a quadratic assignment problem.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ import numpy as np
 from streamlb._jit import njit
 from streamlb.rng import permutation
 
-# A component: its number of tasks, the load that each of them carries as a share of all load, and its
-# partners, partners[first_partner:end_partner].
+# A component: its number of tasks, the load that each of them carries as a share of all load, and
+# its partners, partners[first_partner:end_partner].
 COMPONENT = np.dtype([("tasks", "i8"), ("load", "f8"), ("first_partner", "i8"), ("end_partner", "i8")])
 # The component at the other end of a stream, and the stream's share of all traffic.
 PARTNER = np.dtype([("component", "i8"), ("traffic", "f8")])
 
-# What is given: column int64[t, N], components COMPONENT[n], partners PARTNER[2 e] (each stream stands
-# there once for each of its ends), and the load factor, a float.
+# What is given: column int64[t, N], components COMPONENT[n], partners PARTNER[2 e] (each stream
+# stands there once for each of its ends), and the load factor, a float.
 Problem = namedtuple("Problem", ["column", "components", "partners", "factor"])
 # What the search changes: slot int64[n], the base value of each component; owner int64[N], the
 # component that holds each base value, or -1; load float64[N], the load of each node; and mark
@@ -32,14 +32,14 @@ Search = namedtuple("Search", ["slot", "owner", "load", "mark"])
 
 
 def block_members(intermediate: np.ndarray) -> np.ndarray:
-    """Return M': the sorted IDs of each block of the first block row, int64[N', G]."""
+    """Return M', the sorted IDs of each block of the first block row: int64[N', G]."""
     t, nodes = intermediate.shape
     g = math.gcd(t, nodes)
     return np.sort(intermediate[0].reshape(nodes // g, g), axis=1)
 
 
 def non_partners(members: np.ndarray, bitmap: np.ndarray) -> list[list[int]]:
-    """Return R-: for each ID the IDs of its block to which it does not send, in descending order."""
+    """Return R-: for each ID those of its block to which it does not send, in descending order."""
     out: list[list[int]] = [[] for _ in range(members.size)]
     for block in members.tolist():
         for s in block:
@@ -55,7 +55,10 @@ def bitmap(edges: np.ndarray, nodes: int) -> np.ndarray:
 
 
 def printed_swaps(intermediate: np.ndarray, edges: np.ndarray) -> list[tuple[int, int]]:
-    """Return the exchanges (v, d) of Algorithm 2: v leaves the sender's block, the receiver d takes its place."""
+    """Return the exchanges (v, d) of Algorithm 2.
+
+    In each of them v leaves the sender's block and the receiver d takes its place.
+    """
     members = block_members(intermediate)
     blocks, g = members.shape
     sends = bitmap(edges, members.size)
@@ -69,7 +72,8 @@ def printed_swaps(intermediate: np.ndarray, edges: np.ndarray) -> list[tuple[int
     swaps = []
     for i in range(blocks - 1):
         moved = 0
-        # The printed loops run over every pair; only pairs joined by a stream do anything, in this order.
+        # The printed loops run over every pair. Only pairs joined by a stream do anything, in this
+        # order.
         pairs = sorted((home[d], place[s], place[d], s, d) for s, d in edges.tolist() if home[s] == i and home[d] > i)
         for j, _, _, s, d in pairs:
             if moved >= g // 2 or at[s] != i or at[d] != j or d in used:
@@ -107,7 +111,10 @@ def _shared(column, tasks_a, a, tasks_b, b, mark):
 
 @njit(cache=True, nogil=True)
 def _shift_load(column, tasks, slot, weight, load):
-    """Add `weight` to the node of each of a component's tasks; return the growth of the sum of squares."""
+    """Add `weight` to the load of the node of each task of a component.
+
+    Return by how much the sum of the squared loads grows.
+    """
     grown = 0.0
     for q in range(tasks):
         node = column[q, slot]
@@ -118,7 +125,7 @@ def _shift_load(column, tasks, slot, weight, load):
 
 @njit(cache=True, nogil=True)
 def _local(problem, v, skip, search):
-    """Return the traffic that stays within nodes over the streams of component v, except those to `skip`."""
+    """Return the traffic of component v that stays within nodes, without that to `skip`."""
     kept = 0.0
     own = problem.components[v]
     for i in range(own.first_partner, own.end_partner):
@@ -133,7 +140,7 @@ def _local(problem, v, skip, search):
 
 @njit(cache=True, nogil=True)
 def _local_of_both(problem, v, other, search):
-    """Return the traffic that stays within nodes over the streams of v and of `other` (-1: of v alone)."""
+    """Return the traffic of v and of `other` that stays within nodes; -1 stands for no other."""
     kept = _local(problem, v, -1, search)
     if other >= 0:
         kept += _local(problem, other, v, search)
@@ -142,7 +149,10 @@ def _local_of_both(problem, v, other, search):
 
 @njit(cache=True, nogil=True)
 def _exchange(problem, v, target, other, search):
-    """Move v to base value `target` and its owner, if any, to v's; return the growth of the squared loads."""
+    """Move v to the base value `target`, and `other`, which holds it (-1: nobody), to that of v.
+
+    Return by how much the sum of the squared loads grows.
+    """
     column, load, slot = problem.column, search.load, search.slot
     own, here = problem.components[v], slot[v]
     grown = _shift_load(column, own.tasks, here, -own.load, load)
@@ -160,8 +170,9 @@ def _exchange(problem, v, target, other, search):
 def _climb(problem, order, sweeps, search):
     """Exchange base values while that lowers the objective; return the number of exchanges.
 
-    The objective is (1 - traffic within nodes) + factor * N * sum of squared loads. Each sweep tries
-    the base values in the order given for every component; a sweep without an exchange is the last.
+    The objective is (1 - traffic within nodes) + factor * N * sum of squared loads. Each sweep
+    tries the base values in the order given for every component; a sweep without an exchange is the
+    last.
     """
     components, slot, owner = problem.components, search.slot, search.owner
     owner[:] = -1
@@ -194,7 +205,7 @@ def _climb(problem, order, sweeps, search):
 def relabelling_problem(
     column: np.ndarray, counts: np.ndarray, edges: np.ndarray, rates: np.ndarray, load_factor: float
 ) -> Problem:
-    """Return the problem of the local search: who has how many tasks, how much load, and which partners."""
+    """Return the problem of the local search: the tasks, load and partners of each component."""
     traffic = rates[edges[:, 0]] / rates[edges[:, 0]].sum() if edges.size else np.zeros(0)
     both = np.concatenate([edges, edges[:, ::-1]])
     order = np.argsort(both[:, 0], kind="stable")
@@ -215,14 +226,17 @@ def climb(problem: Problem, start: np.ndarray, order: np.ndarray, sweeps: int) -
 
 
 def columns_of(intermediate: np.ndarray) -> np.ndarray:
-    """Return column[q, a]: the node at which row q holds the base value a, int64[t, N]."""
+    """Return column[q, a], the node at which row q holds the base value a: int64[t, N]."""
     return np.ascontiguousarray(np.argsort(intermediate, axis=1))
 
 
 def objective(
     column: np.ndarray, counts: np.ndarray, edges: np.ndarray, rates: np.ndarray, slot: np.ndarray, load_factor: float
 ) -> float:
-    """Return what the search lowers: the inter-node share plus `load_factor` times the loads' squared variation."""
+    """Return what the search lowers.
+
+    It is the inter-node share plus `load_factor` times the loads' squared coefficient of variation.
+    """
     size = column.shape[1]
     spread = np.zeros((counts.size, size))
     for v, tasks in enumerate(counts.tolist()):
@@ -246,10 +260,12 @@ def optimised_labels(
     restarts: int = 4,
     sweeps: int = 20,
 ) -> np.ndarray:
-    """Return labels by local search from Algorithm 2's result and from random starts, the best of all: int64[N].
+    """Return the best labels of several local searches: int64[N].
 
-    The search starts from the printed result and accepts only what lowers the objective, so the result
-    is never worse than the printed one.
+    One starts from the result of Algorithm 2, the others start at random.
+
+    A search accepts only what lowers the objective, so the result is never worse than the printed
+    one.
     """
     size, n = intermediate.shape[1], counts.size
     column = columns_of(intermediate)

@@ -1,10 +1,10 @@
 """A small cluster: sources send keyed messages over a network to workers with queues.
 
-This is the experiment of Nasir et al. 2016, section V, question Q4. In a closed loop a source has at
-most `in_flight` messages that were not yet acknowledged, like Storm's max.spout.pending. In an open
-loop messages come at a rate. Queues are first come, first served, and every message takes the same
-time over the network, so a message's service can be placed as soon as it is sent: the only events
-are "a source may send" and "an acknowledgement is back".
+This is the experiment of Nasir et al. 2016, section V, question Q4. In a closed loop a source has
+at most `in_flight` messages that were not yet acknowledged, like Storm's max.spout.pending. In an
+open loop messages come at a rate. Queues are first come, first served, and every message takes the
+same time over the network, so a message's service can be placed as soon as it is sent: the only
+events are "a source may send" and "an acknowledgement is back".
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def _push(time, source, is_back, heap):
 
 @njit(cache=True, nogil=True)
 def _pop(heap):
-    """Take out the first event and return its time, its source and whether it is an acknowledgement."""
+    """Take out the first event; return its time, its source and its `is_back`."""
     events, counts = heap.events, heap.counts[0]
     first = events[0]
     time, source, is_back = first.time, first.source, first.is_back
@@ -169,20 +169,23 @@ class ClusterOptions:
 
 @dataclass(frozen=True)
 class ClusterResult:
-    """What a simulated cluster did: times in the unit of the service times, every array a message or a worker an entry.
+    """What a simulated cluster did.
+
+    Times are in the unit of the service times. Arrays have one entry for each message or each
+    worker.
 
     Parameters
     ----------
     keys : uint64[m]
-        The messages' keys.
+        The key of each message.
     workers : int32[m]
-        Their workers.
+        The worker of each message.
     sent : float64[m]
-        When each was sent.
+        When each message was sent.
     done : float64[m]
-        When each was processed.
+        When each message had been processed.
     service : float64[m]
-        How long that took.
+        How long its processing took.
     n : int
         Number of workers.
     slots : int
@@ -209,12 +212,12 @@ class ClusterResult:
 
     @cached_property
     def latency(self) -> np.ndarray:
-        """From sent to done, of each message."""
+        """The time from sent to done, for each message."""
         return self.done - self.sent
 
     @property
     def loads(self) -> np.ndarray:
-        """Messages of each worker."""
+        """The number of messages of each worker."""
         return np.bincount(self.workers, minlength=self.n)
 
     @property
@@ -235,16 +238,20 @@ class ClusterResult:
         Parameters
         ----------
         q : float or sequence of float, default (50, 95, 99)
-            Which, in percent.
+            Which percentiles, in percent.
         over : {"messages", "workers"}
-            Of the messages' latencies, or of the workers' means.
+            Whether they are of the messages' latencies or of the workers' mean latencies.
         """
         _check.choice("over", over, ("messages", "workers"))
         values = self.latency if over == "messages" else self.worker_latency[self.loads > 0]
         return np.percentile(values, q)
 
     def summary(self) -> dict[str, float]:
-        """Return throughput and latencies as plain numbers: mean, p50, p95, p99 over messages, greatest and mean worker's."""
+        """Return throughput and latencies as plain numbers.
+
+        `mean`, `p50`, `p95` and `p99` are over messages; `worker_max` and `worker_mean` are the
+        greatest and the mean of the workers' mean latencies.
+        """
         p50, p95, p99 = self.latency_percentiles().tolist()
         of_workers = self.worker_latency[self.loads > 0]
         return {
@@ -267,25 +274,28 @@ def simulate_cluster(stream: Any, grouping: Grouping, **options: Any) -> Cluster
     stream : Stream or array_like
         The keys, in order; message i comes from source i mod grouping.sources.
     grouping : Grouping
-        Who decides; it goes on from the state it has and keeps the new one.
+        What routes the messages; it goes on from the state it has, and keeps the new one.
     messages : int, optional
-        How many to draw from a `Stream` without a length of its own.
+        How many messages to draw from a `Stream` that has no length of its own.
     service_time : float or array_like, default 1.0
-        The mean time a message takes at a worker, or one for each key 0, 1, ....
+        The mean time that a message takes at a worker: one for all keys, or one for each key 0, 1,
+        ....
     service : {"constant", "exponential"}
-        Whether it always takes that time or an exponential one.
+        Whether a message takes exactly that time or a random, exponential one.
     slots : int, default 1
-        Messages that a worker processes at once.
+        How many messages a worker processes at once.
     network : float, default 0.5
-        Time from source to worker, and back for the acknowledgement.
+        The time from source to worker, and that of the acknowledgement back.
     in_flight : int, optional
-        Closed loop: messages a source may have under way. None: no limit.
+        Closes the loop: how many messages a source may have in flight. There is no limit by
+        default.
     rate : float, optional
-        Open loop, or a cap on a closed one: messages per unit of time, over all sources. None: as fast as `in_flight` lets.
+        Opens the loop, or caps a closed one: messages in a unit of time, over all sources. By
+        default sources send as fast as `in_flight` lets them.
     arrivals : {"poisson", "constant"}
         Whether messages become ready at random or at equal distances.
     seed : int, numpy.random.SeedSequence or None, default 0
-        Of the stream, the service times and the arrivals.
+        The seed of the stream, the service times and the arrivals.
 
     Returns
     -------
@@ -294,8 +304,9 @@ def simulate_cluster(stream: Any, grouping: Grouping, **options: Any) -> Cluster
     Examples
     --------
     >>> from streamlb import ShuffleGrouping, Zipf, simulate_cluster
-    >>> result = simulate_cluster(Zipf(100, 1.0), ShuffleGrouping(4, 2), messages=4000, in_flight=50)
-    >>> round(result.throughput, 1)  # four workers, one message a unit of time each
+    >>> grouping = ShuffleGrouping(4, 2)
+    >>> result = simulate_cluster(Zipf(100, 1.0), grouping, messages=4000, in_flight=50)
+    >>> round(result.throughput, 1)  # four workers, and each does one message in a unit of time
     4.0
     """
     if not isinstance(grouping, Grouping):
@@ -327,9 +338,9 @@ def _service_times(keys: np.ndarray, options: ClusterOptions) -> np.ndarray:
 
 
 def _ready_times(m: int, sources: int, options: ClusterOptions) -> np.ndarray:
-    """Return when each message is ready: float64[m], or nothing at all where no rate is given.
+    """Return when each message is ready: float64[m], or an empty array where there is no rate.
 
-    Each source's messages come at rate / sources; at equal distances, the sources take turns.
+    The messages of each source come at rate / sources. At equal distances the sources take turns.
     """
     if options.rate is None:
         return np.empty(0)

@@ -56,7 +56,8 @@ def test_virtual_worker_inequalities():
     # with a* = c n alpha the middle of the chain is an identity
     assert sympy.simplify(c / (c * a) - 1 / a) == 0
     threshold = 1 + x
-    # Bernoulli's form as printed falls short of the optimal share by x squared of it, the exact one does not
+    # Bernoulli's form as printed falls short of the optimal share by x squared of it, the exact one
+    # does not
     assert sympy.expand(threshold * c * a * (1 - x) - c * a) == sympy.expand(-c * a * x**2)
     assert sympy.simplify(threshold * c / (1 / a + x / a) - c * a) == 0
 

@@ -72,13 +72,15 @@ def test_theorem_4_3_symbolically_over_all_subsets(n):
 def test_theorem_4_3_symbolically_for_every_n():
     """E[W/C] = w q + (S - w)/(n-1) (1 - q) with q = E[1/(I+1)] = c/n (1 - (1 - 1/c)^n), I binomial; the rest is algebra.
 
-    Given I = i colliding items, drawn alike from the others, W/C is (w + i (S - w)/(n-1))/(i+1) on average.
+    Given I = i colliding items, drawn alike from the others, W/C is (w + i (S - w)/(n-1))/(i+1) on
+    average.
     """
     n, c, w, S, i, x = sympy.symbols("n c w S i x", positive=True)
     given_i = (w + i * (S - w) / (n - 1)) / (i + 1)
     split = w / (i + 1) + (S - w) / (n - 1) * (1 - 1 / (i + 1))
     assert sympy.simplify(given_i - split) == 0
-    # E[1/(I+1)] is the integral over x in [0, 1] of E[x^I] = (1 - 1/c + x/c)^(n-1), of which this is the antiderivative:
+    # E[1/(I+1)] is the integral over x in [0, 1] of E[x^I] = (1 - 1/c + x/c)^(n-1), of which this
+    # is the antiderivative:
     antiderivative = c / n * (1 - 1 / c + x / c) ** n
     assert sympy.simplify(sympy.diff(antiderivative, x) - (1 - 1 / c + x / c) ** (n - 1)) == 0
     q = antiderivative.subs(x, 1) - antiderivative.subs(x, 0)
@@ -156,9 +158,9 @@ def test_bad_input_names_the_argument(call, words):
 def test_cost_sketch_has_the_expectation_of_the_theorem():
     """Mean of W/C over 400 draws of the hash functions against the theorem.
 
-    The tolerance is five standard errors of the 400 independent draws, for each of two items: a false alarm in a million.
-    Pair-multiply-shift is strongly universal, not fully independent as the theorem supposes; on keys that passed the mixer the
-    difference does not show at this size.
+    The tolerance is five standard errors of the 400 independent draws, for each of two items: a
+    false alarm in a million. Pair-multiply-shift is strongly universal, not fully independent as
+    the theorem supposes; on keys that passed the mixer the difference does not show at this size.
     """
     costs = np.repeat(np.arange(1.0, 9.0), 5)
     keys = np.arange(costs.size)
@@ -179,8 +181,9 @@ def test_cost_sketch_has_the_expectation_of_the_theorem():
 def test_count_min_keeps_its_guarantee(exponent):
     """Never too low; over by epsilon (m - f) or more for at most a share delta of 200 draws.
 
-    Markov's bound for this shape is 0.13 for each item. If it were met with equality, 200 draws would pass the bound plus four
-    standard deviations of a binomial share with probability 3e-5; in truth the errors are far rarer.
+    Markov's bound for this shape is 0.13 for each item. If it were met with equality, 200 draws
+    would pass the bound plus four standard deviations of a binomial share with probability 3e-5; in
+    truth the errors are far rarer.
     """
     keys = Zipf(500, exponent).draw(5_000, seed=3)
     truth = np.bincount(keys.astype(np.int64), minlength=500)

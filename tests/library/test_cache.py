@@ -124,7 +124,8 @@ print(json.dumps(found))
 def test_every_cached_kernel_has_one_signature(tmp_path):
     """Two signatures of one kernel are what Numba's cache can confuse. Read-only, strided and odd inputs must not add one.
 
-    On an empty cache, because a kernel read from the cache does not show the signatures of those it calls.
+    On an empty cache, because a kernel read from the cache does not show the signatures of those it
+    calls.
     """
     found = answer(run(SIGNATURES, tmp_path))
     assert len(found) > 20
@@ -158,7 +159,8 @@ streamlb.Zipf(10, 1.0).draw(5); streamlb.SpaceSaving(3).update([1])
 print(json.dumps([light, sorted(sys.modules)]))
 """
     light, used = answer(run(code, os.environ.get("NUMBA_CACHE_DIR", "")))
-    # Numba itself looks at scipy's version where there is one; the bare package loads nothing else of it.
+    # Numba itself looks at scipy's version where there is one; the bare package loads nothing else
+    # of it.
     heavy = {
         "scipy.stats",
         "scipy.optimize",

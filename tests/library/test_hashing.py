@@ -59,8 +59,9 @@ def test_mixer_is_a_bijection_on_a_sample():
 def test_avalanche():
     """Each of 64 x 64 (input bit, output bit) pairs flips half the time.
 
-    With 20,000 keys a fair pair leaves [.5 - .019, .5 + .019] with probability 7e-8 (5.4 standard errors of .0035): a false
-    alarm over 4,096 pairs in 1 of 3,000 draws of the keys, and the keys are fixed.
+    With 20,000 keys a fair pair leaves [.5 - .019, .5 + .019] with probability 7e-8 (5.4 standard
+    errors of .0035): a false alarm over 4,096 pairs in 1 of 3,000 draws of the keys, and the keys
+    are fixed.
     """
     keys = derive(5, 20_000)
     base = mixed(keys)
@@ -89,7 +90,8 @@ def test_candidates_are_uniform_and_independent(keys):
 def test_sketch_family_is_two_universal():
     """Two keys collide under a random function with probability 1/c: 20,000 functions, five key pairs.
 
-    The number of collisions is binomial; each count lies within 5.5 standard deviations (4e-8 a pair).
+    The number of collisions is binomial; each count lies within 5.5 standard deviations (4e-8 a
+    pair).
     """
     functions, columns = 20_000, 55
     family = sketch_family(functions, 17).reshape(functions, 3)
@@ -120,8 +122,9 @@ def _workers(keys, seed, i, n):
 def test_seeds_are_independent_replicates(step):
     """Workers under seed s and under s + 1, shifted by -1, 0 or 1 keys, agree as often as chance has it.
 
-    Keys are in arithmetic progression. With 100,000 keys and 64 workers the share of agreement is 1/64 with a standard error
-    of 3.9e-4; six of them have a chance of 2e-9, so over the 27 comparisons a false alarm has one of 5e-8.
+    Keys are in arithmetic progression. With 100,000 keys and 64 workers the share of agreement is
+    1/64 with a standard error of 3.9e-4; six of them have a chance of 2e-9, so over the 27
+    comparisons a false alarm has one of 5e-8.
     """
     keys = np.arange(100_000, dtype=np.uint64) * np.uint64(step)
     for seed in range(9):
@@ -146,7 +149,8 @@ def test_avalanche_of_the_seed():
 def test_no_two_keys_have_shifted_sequences(step):
     """F_i(key) and F_{i + 1} of a neighbouring key agree as often as chance has it, for every i up to 5.
 
-    The version before gave F_0(key + GOLDEN) = F_1(key) always. Six standard errors, as above: a false alarm in 1 of 1e7.
+    The version before gave F_0(key + GOLDEN) = F_1(key) always. Six standard errors, as above: a
+    false alarm in 1 of 1e7.
     """
     keys = np.arange(50_000, dtype=np.uint64) * np.uint64(step)
     sequences = [_workers(keys, 3, i, 64) for i in range(7)]

@@ -201,7 +201,8 @@ def test_refinement_matches_naive(topology, extra):
 @settings(max_examples=150)
 @given(st.data(), st.integers(2, 6), st.integers(1, 3), st.integers(2, 4))
 def test_refinement_of_large_blocks_matches_naive(data, block, t, n):
-    # Blocks of several IDs and many streams: exchanges compete for IDs, and the limit of half a block is reached.
+    # Blocks of several IDs and many streams: exchanges compete for IDs, and the limit of half a
+    # block is reached.
     t, n = block * t, block * n
     pairs = st.tuples(st.integers(0, n - 1), st.integers(0, n - 1)).filter(lambda pair: pair[0] != pair[1])
     edges = data.draw(st.lists(pairs, min_size=n, max_size=4 * n, unique=True))
@@ -381,7 +382,8 @@ for module in (pipeline, refine, simulation):
 
 
 def test_one_signature_for_each_kernel(tmp_path):
-    # With an empty cache, for a kernel read from the cache does not show the signatures of those it calls.
+    # With an empty cache, for a kernel read from the cache does not show the signatures of those it
+    # calls.
     env = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
     out = subprocess.run([sys.executable, "-c", _KERNELS], env=env, capture_output=True, text=True, check=True).stdout
     counts = dict(line.split() for line in out.splitlines())

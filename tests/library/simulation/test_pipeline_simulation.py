@@ -80,7 +80,8 @@ def test_a_line_of_one_takes_a_slot_a_hop():
 def test_latency_obeys_littles_law(case, load, gate):
     """Over a run that starts and ends empty the law is an identity; only sums of floats round, which 1e-9 covers.
 
-    A tuple that enters in slot a and leaves at the end of slot b is counted at the end of slots a..b-1: its latency less one.
+    A tuple that enters in slot a and leaves at the end of slot b is counted at the end of slots
+    a..b-1: its latency less one.
     """
     s = pipeline_schedule(paper_topology(case), PAPER_NODES[case])
     r = simulate_pipeline(s, gate=gate, load=load, slots=300, part=16, bandwidth=20, distance_cost=0.3, buffer=64)
