@@ -1,4 +1,7 @@
-"""Sphinx settings. The API page is written from streamlb/__init__.pyi, so it cannot miss a public name."""
+"""Sphinx settings.
+
+The API page is written from streamlb/__init__.pyi, so that it cannot miss a public name.
+"""
 
 import os
 import pathlib

@@ -1,4 +1,4 @@
-"""Greedy scheduling: the kernels against their twin, theorem 4.2 against exact optima."""
+"""Greedy scheduling: the kernels against their twin, and theorem 4.2 against exact optima."""
 
 from fractions import Fraction
 
@@ -47,7 +47,7 @@ def test_many_machines_use_the_heap_and_give_the_same():
 @given(costs=st.lists(st.integers(0, 30), max_size=10), k=st.integers(1, 5))
 @example(costs=[1] * 6 + [3], k=3)
 def test_theorem_42_against_the_exact_optimum(costs, k):
-    """Exact on both sides: no false alarm."""
+    """Both sides are exact, so there is no chance of a false alarm."""
     _, makespan = greedy_schedule(costs if costs else np.empty(0), k)
     optimum = analysis.optimal_makespan(costs, k)
     assert Fraction(makespan) == analysis.greedy_makespan(costs, k)
@@ -63,7 +63,10 @@ def test_branch_and_bound_is_brute_force(costs, k):
 
 @pytest.mark.parametrize("seed", range(6))
 def test_branch_and_bound_is_integer_programming(seed):
-    """A schedule as 0/1 variables x[task, machine] and the makespan as the objective, solved by HiGHS."""
+    """Return the least makespan as HiGHS finds it.
+
+    A schedule is 0/1 variables x[task, machine], and the makespan is the objective.
+    """
     from scipy.optimize import Bounds, LinearConstraint, milp
 
     rng = np.random.default_rng(seed)

@@ -1,4 +1,4 @@
-"""The slotted simulator against its twin of dictionaries, Little's law, and the bound on gated bolts."""
+"""The slotted simulator against its naive twin, Little's law, and the bound on gated bolts."""
 
 import math
 
@@ -78,7 +78,9 @@ def test_a_line_of_one_takes_a_slot_a_hop():
 @pytest.mark.parametrize("load", [0.1, 0.5, 1.0])
 @pytest.mark.parametrize("case", ["linear", "linear5"])
 def test_latency_obeys_littles_law(case, load, gate):
-    """Over a run that starts and ends empty the law is an identity; only sums of floats round, which 1e-9 covers.
+    """Over a run that starts and ends empty the law is an identity.
+
+    Only sums of floats round, which 1e-9 covers.
 
     A tuple that enters in slot a and leaves at the end of slot b is counted at the end of slots
     a..b-1: its latency less one.
@@ -100,7 +102,7 @@ def test_each_receiving_component_gets_a_copy(case):
 @pytest.mark.parametrize("case", list(PAPER_NODES))
 @pytest.mark.parametrize("stalls", [True, False])
 def test_a_gated_bolt_is_never_busier_than_its_bound(case, stalls):
-    """Exact: in each cycle of N steps a bolt gets at most a part from each upstream task."""
+    """This is exact: in a cycle of N steps a bolt gets at most a part from each upstream task."""
     topology, nodes = paper_topology(case), PAPER_NODES[case]
     part = 32
     r = simulate_pipeline(
