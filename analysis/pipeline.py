@@ -161,8 +161,7 @@ def inter_node_share_bound(sender_tasks: int, receiver_tasks: int, nodes: int) -
         sorted((tasks // nodes + (j < tasks % nodes) for j in range(nodes)), reverse=True)
         for tasks in (sender_tasks, receiver_tasks)
     ]
-    # The most pairs share a node when both have their fuller nodes in common (rearrangement
-    # inequality).
+    # Most pairs share a node when the fuller nodes coincide (rearrangement inequality).
     together = sum(a * b for a, b in zip(*most))
     return 1 - Fraction(together, sender_tasks * receiver_tasks)
 

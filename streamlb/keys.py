@@ -142,8 +142,7 @@ def _from_numpy(array: np.ndarray) -> np.ndarray:
         raise ValueError(f"keys must have one dimension, got shape {array.shape}")
     kind = array.dtype.kind
     if kind == "u" or (kind == "i" and array.dtype.itemsize == 8):
-        # A view of int64 as uint64 is the number modulo 2**64; smaller unsigned integers are
-        # widened.
+        # An int64 seen as uint64 is the number modulo 2**64; smaller unsigned ones are widened.
         wide = array.astype(np.uint64) if kind == "u" and array.dtype != np.uint64 else array
         wide = np.ascontiguousarray(wide, dtype=wide.dtype.newbyteorder("="))
         wide = wide if wide.flags.writeable else wide.copy()
@@ -170,8 +169,7 @@ def _from_objects(keys: list | tuple) -> np.ndarray:
         return _from_encoded([_encode(i, key) for i, key in enumerate(keys)])
     if kinds <= {bytes}:
         return _from_encoded(list(keys))
-    # Subclasses, NumPy scalars, or something bad: look at each, all must be of the first one's
-    # kind.
+    # Subclasses, NumPy scalars, or something bad: all must be of the kind of the first.
     families = [_family(key) for key in keys]
     for position, family in enumerate(families):
         if family is None or family is not families[0]:

@@ -72,8 +72,7 @@ def printed_swaps(intermediate: np.ndarray, edges: np.ndarray) -> list[tuple[int
     swaps = []
     for i in range(blocks - 1):
         moved = 0
-        # The printed loops run over every pair. Only pairs joined by a stream do anything, in this
-        # order.
+        # The printed loops run over all pairs; only those joined by a stream do anything, in order.
         pairs = sorted((home[d], place[s], place[d], s, d) for s, d in edges.tolist() if home[s] == i and home[d] > i)
         for j, _, _, s, d in pairs:
             if moved >= g // 2 or at[s] != i or at[d] != j or d in used:

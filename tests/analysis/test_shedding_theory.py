@@ -50,7 +50,7 @@ def test_greedy_meets_the_goal_and_drops_nothing_needlessly(instance, goal):
 @given(instances(most=9))
 def test_needless_drops_finds_what_was_dropped_without_need(instance):
     kept = greedy_shedding(*instance)
-    # Dropping the first tuple is never needed: it waits for no one.
+    # Dropping the first tuple is never needed: it waits for nobody.
     assert needless_drops(instance, [i for i in kept if i > 0])[:1] == [0]
 
 
@@ -75,8 +75,8 @@ def test_two_tuples_give_no_counterexample(goal):
         (SheddingInstance((0, 0, 0), (3, 1, 1), 1), "average", 1, 2),  # the smallest
         (SheddingInstance((3, 4, 7), (8, 4, 4), 1), "average", 1, 2),  # with arrivals apart
         (SheddingInstance((0, 0, 0), (2, 1, 1), 1), "bound", 1, 2),  # the smallest for a bound on each wait
-        (SheddingInstance((0, 0, 1, 2), (2, 2, 2, 2), 1), "average", 2, 3),  # equal costs do not save it
-        (SheddingInstance((0, 2, 4, 6), (4, 4, 4, 4), 1), "average", 2, 3),  # nor do even arrivals as well
+        (SheddingInstance((0, 0, 1, 2), (2, 2, 2, 2), 1), "average", 2, 3),  # also with equal costs
+        (SheddingInstance((0, 2, 4, 6), (4, 4, 4, 4), 1), "average", 2, 3),  # also with equal costs and even arrivals
     ],
 )
 def test_known_counterexamples(instance, goal, greedy, optimum):

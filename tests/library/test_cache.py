@@ -169,8 +169,7 @@ streamlb.Zipf(10, 1.0).draw(5); streamlb.SpaceSaving(3).update([1])
 print(json.dumps([light, sorted(sys.modules)]))
 """
     light, used = answer(run(code, os.environ.get("NUMBA_CACHE_DIR", "")))
-    # Numba itself looks at scipy's version where there is one; the bare package loads nothing else
-    # of it.
+    # Numba itself looks at scipy's version where there is one; nothing else of it is loaded.
     heavy = {
         "scipy.stats",
         "scipy.optimize",

@@ -127,11 +127,11 @@ def test_cache_state_tells_warm_from_cold(monkeypatch, tmp_path):
         return folders.setdefault(path, str(tmp_path / os.path.basename(path)))
 
     monkeypatch.setattr(_jit, "cache_folder", folder_of)
-    assert cli._cache_state().startswith("cold: compiled for 0 of")
+    assert cli.info()["kernels"].startswith("cold: compiled for 0 of")
     for count, folder in enumerate(folders.values(), 1):
         os.makedirs(folder)
         Path(folder, "kernel.nbi").touch()
-        assert cli._cache_state().startswith(
+        assert cli.info()["kernels"].startswith(
             "warm" if count == len(folders) else f"partly warm: compiled for {count} of"
         )
     assert os.path.join(os.path.dirname(cli.__file__), "hashing.py") in folders

@@ -225,8 +225,7 @@ def simulate_pipeline(
         _check_joined(steps, network.pairs)
     state = _empty_state(network, chosen.gate)
     totals, bins = np.zeros(1, TOTALS), np.zeros(chosen.bins + 1, BIN)
-    # Each stage empties at least one part of each pair in every cycle of steps, stalls and resends
-    # included.
+    # In every cycle of steps, with its stalls and resends, each pair sends at least one part.
     cycles = (chosen.buffer * 2 // chosen.part + 4) * (len(placement.topology.names) + 1)
     drain = cycles * (len(steps) + len(state.flight) + chosen.resend) * 64 + 10_000
     ran = run(chosen.record(drain), network, state, totals, bins)

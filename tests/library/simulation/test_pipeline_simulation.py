@@ -50,7 +50,7 @@ def test_matches_naive(
         s.schedule.tolist(),
         **options,
     )
-    comp = simulate_pipeline(s, bins=25, **options)  # a bin a slot
+    comp = simulate_pipeline(s, bins=25, **options)  # one bin for each slot
     for name in ("entered", "refused", "resent", "crossed", "stayed", "stalled", "slots", "steps", "delivered"):
         assert getattr(comp, name) == ref[name], name
     assert comp.task_load.tolist() == ref["done"]
