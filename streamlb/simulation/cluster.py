@@ -41,12 +41,6 @@ Messages = namedtuple("Messages", ["worker", "service", "ready", "sent", "done"]
 
 
 @njit(cache=True, nogil=True, forceinline=True)
-def _before(a, b):
-    """Say whether event a comes before event b."""
-    return a.time < b.time or (a.time == b.time and a.order < b.order)
-
-
-@njit(cache=True, nogil=True)
 def _push(time, source, is_back, heap):
     """Enter an event."""
     events, counts = heap.events, heap.counts[0]
@@ -60,7 +54,7 @@ def _push(time, source, is_back, heap):
     counts.entered += 1
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
 def _pop(heap):
     """Take out the first event; return its time, its source and its `is_back`."""
     events, counts = heap.events, heap.counts[0]
@@ -69,14 +63,19 @@ def _pop(heap):
     counts.held -= 1
     size = counts.held
     last = events[size]
+    last_time, last_order = last.time, last.order
     at = 0
     while True:
         child = 2 * at + 1
         if child >= size:
             break
-        if child + 1 < size and _before(events[child + 1], events[child]):
-            child += 1
-        if not _before(events[child], last):
+        child_time = events[child].time
+        if child + 1 < size:
+            other = events[child + 1]
+            if other.time < child_time or (other.time == child_time and other.order < events[child].order):
+                child += 1
+                child_time = other.time
+        if not (child_time < last_time or (child_time == last_time and events[child].order < last_order)):
             break
         events[at] = events[child]
         at = child
@@ -278,8 +277,8 @@ def simulate_cluster(stream: Any, grouping: Grouping, **options: Any) -> Cluster
     messages : int, optional
         How many messages to draw from a `Stream` that has no length of its own.
     service_time : float or array_like, default 1.0
-        The mean time that a message takes at a worker: one for all keys, or one for each key 0, 1,
-        ....
+        The mean time that a message takes at a worker: one for all keys, or one for each of the
+        keys 0, 1 and so on.
     service : {"constant", "exponential"}
         Whether a message takes exactly that time or a random, exponential one.
     slots : int, default 1
