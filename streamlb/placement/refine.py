@@ -95,7 +95,7 @@ def printed_labels(intermediate: np.ndarray, edges: np.ndarray) -> np.ndarray:
     return labels
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
 def _shared(column, tasks_a, a, tasks_b, b, mark):
     """Return how many pairs of a task of one component and a task of another run on one node."""
     for q in range(tasks_a):
@@ -108,7 +108,7 @@ def _shared(column, tasks_a, a, tasks_b, b, mark):
     return pairs
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
 def _shift_load(column, tasks, slot, weight, load):
     """Add `weight` to the load of the node of each task of a component.
 
@@ -122,7 +122,7 @@ def _shift_load(column, tasks, slot, weight, load):
     return grown
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
 def _local(problem, v, skip, search):
     """Return the traffic of component v that stays within nodes, without that to `skip`."""
     kept = 0.0
@@ -137,7 +137,7 @@ def _local(problem, v, skip, search):
     return kept
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
 def _local_of_both(problem, v, other, search):
     """Return the traffic of v and of `other` that stays within nodes; -1 stands for no other."""
     kept = _local(problem, v, -1, search)
@@ -146,7 +146,7 @@ def _local_of_both(problem, v, other, search):
     return kept
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
 def _exchange(problem, v, target, other, search):
     """Move v to the base value `target`, and `other`, which holds it (-1: nobody), to that of v.
 
