@@ -1,8 +1,9 @@
-"""Options that live once: a frozen dataclass that checks itself, used by every class that takes them.
+"""Options in one place: a frozen dataclass that checks itself, used by every class that takes them.
 
-`@takes(Options)` gives a class the dataclass's signature and a read-only property for each option that the class does not
-define itself. `bind` makes the options of a call, so that a misspelt one is reported under the name of the class or function
-that the user called.
+`@takes(Options)` gives a class the dataclass's signature and a read-only property for each option
+that the class does not define itself. `@shows(Options)` gives a function the dataclass's options in
+its signature. `bind` makes the options of a call, so that a misspelt one is reported under the name
+of the class or function that the user called.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 _Class = TypeVar("_Class", bound=type)
+_Function = TypeVar("_Function", bound=Callable)
 
 
 def checked(options: Any, **values: Any) -> None:
@@ -43,7 +45,7 @@ def show(name: str, values: dict[str, Any]) -> str:
 
 
 def takes(options: type) -> Callable[[_Class], _Class]:
-    """Return a decorator for a class that keeps an instance of this dataclass in its slot `options`."""
+    """Return a decorator for a class that keeps an instance of this dataclass in `self.options`."""
 
     def decorate(cls: _Class) -> _Class:
         cls._Options = options  # type: ignore[attr-defined]
@@ -58,3 +60,19 @@ def takes(options: type) -> Callable[[_Class], _Class]:
 
 def _reader(name: str) -> Callable[[Any], Any]:
     return lambda self: getattr(self.options, name)
+
+
+def shows(options: type) -> Callable[[_Function], _Function]:
+    """Return a decorator for a function that hands its `**options` to `bind` with this dataclass.
+
+    The function then shows the dataclass's options in its signature, behind its own parameters.
+    """
+
+    def decorate(function: _Function) -> _Function:
+        signature = inspect.signature(function)
+        own = [each for each in signature.parameters.values() if each.kind is not inspect.Parameter.VAR_KEYWORD]
+        both = [*own, *inspect.signature(options).parameters.values()]
+        function.__signature__ = signature.replace(parameters=both)  # type: ignore[attr-defined]
+        return function
+
+    return decorate
