@@ -21,7 +21,7 @@ import numpy as np
 
 from streamlb import _check, _state
 from streamlb._jit import njit
-from streamlb._options import as_dict, bind, checked, takes
+from streamlb._options import as_dict, checked, options_of, takes
 from streamlb.hashing import mix, sketch_column, sketch_family
 from streamlb.keys import key_int
 from streamlb.sketches.count_min import sketch_shape
@@ -304,7 +304,7 @@ class CostLearner:
     _ARRAYS = ("F", "W", "snapshot", "_registers")
 
     def __init__(self, *args: Any, **options: Any):
-        self.options: LearnerOptions = bind(type(self).__name__, LearnerOptions, args, options)
+        self.options: LearnerOptions = options_of(self, args, options)
         rows, columns = self.options.rows, self.options.columns
         self.family = sketch_family(rows, self.options.seed)
         self.F = np.zeros((1, rows, columns), np.int64)

@@ -16,7 +16,7 @@ import numpy as np
 
 from streamlb import _check, _state
 from streamlb._jit import njit
-from streamlb._options import as_dict, bind, takes
+from streamlb._options import options_dict, options_of, takes
 from streamlb.keys import key_array, key_int
 from streamlb.learning.learner import (
     EMPTY,
@@ -30,7 +30,7 @@ from streamlb.learning.learner import (
     start_anew,
     worth_sending,
 )
-from streamlb.scheduling.posg.options import POSGOptions
+from streamlb.scheduling.posg.options import SCHEDULER_ORDER, POSGOptions
 from streamlb.scheduling.posg.scheduler import (
     Scheduling,
     accept_matrices,
@@ -151,7 +151,7 @@ def _views(flat: np.ndarray) -> tuple[np.ndarray, Learnt]:
     return traffic_of.py_func(*where), learnt_of.py_func(*where)
 
 
-@takes(POSGOptions)
+@takes(POSGOptions, SCHEDULER_ORDER)
 class POSG(Scheduling):
     """Send each tuple to the instance that will be free first, by learning what tuples cost.
 
@@ -223,7 +223,7 @@ class POSG(Scheduling):
     _VERSION = 2  # 2: one array of records instead of two of numbers, and hash functions of spread seeds
 
     def __init__(self, *args: Any, **options: Any):
-        self.options = bind(type(self).__name__, POSGOptions, args, options)
+        self.options = options_of(self, args, options)
         self.reset()
 
     @classmethod
@@ -331,7 +331,7 @@ class POSG(Scheduling):
     @property
     def parameters(self) -> dict[str, Any]:
         """The options by name, with those filled in that depend on others."""
-        return as_dict(self.options)
+        return options_dict(self)
 
     def state(self) -> bytes:
         """Return options and all arrays as bytes, with a version and a checksum."""

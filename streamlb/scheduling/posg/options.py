@@ -8,14 +8,18 @@ in `streamlb.POSG`. `SETTINGS` is what the kernels read of them.
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from streamlb import _check
-from streamlb._options import checked, keyword_only
+from streamlb._options import checked
 from streamlb.learning.learner import LearnerOptions
+
+# What a scheduler and an instance take by position; everything else is given by name.
+SCHEDULER_ORDER = "instances window tolerance epsilon delta seed"
+INSTANCE_ORDER = "instance window tolerance epsilon delta seed stability rounding clock incarnation resend columns"
 
 CLOCKS = ("wall", "busy")
 IDLE = ("ignore", "clamp")
@@ -60,23 +64,11 @@ class SharedOptions(LearnerOptions):
         _check.choice("resend", self.resend, RESEND)
 
 
-# A dataclass takes the fields of its last base first: these two give `instances` and `instance` the
-# first place, before the options of the learner.
 @dataclass(frozen=True)
-class _Instances:
-    instances: Any
-
-
-@dataclass(frozen=True)
-class _Instance:
-    instance: Any
-
-
-@keyword_only(after="seed")
-@dataclass(frozen=True)
-class POSGOptions(SharedOptions, _Instances):
+class POSGOptions(SharedOptions):
     """The options of `POSG` and `POSGScheduler`, checked, those filled in that depend on others."""
 
+    instances: Any = field(kw_only=True)
     idle: str = "ignore"
     ties: str = "first"
     unseen: str = "mean"
@@ -122,11 +114,11 @@ class POSGOptions(SharedOptions, _Instances):
         return settings
 
 
-@keyword_only(after="rounding")
 @dataclass(frozen=True)
-class InstanceOptions(SharedOptions, _Instance):
+class InstanceOptions(SharedOptions):
     """The options of `POSGInstance`, checked; its default incarnation is the time in ns."""
 
+    instance: Any = field(kw_only=True)
     incarnation: Any = None
 
     def __post_init__(self):

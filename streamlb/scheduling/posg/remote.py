@@ -15,11 +15,11 @@ import numpy as np
 
 from streamlb import _check
 from streamlb._jit import njit
-from streamlb._options import as_dict, bind, takes
+from streamlb._options import as_dict, options_of, takes
 from streamlb.keys import key_int
 from streamlb.learning.learner import EMPTY, LONGEST, Cells, CostLearner, LearnerOptions, worth_sending
 from streamlb.learning.messages import Hello, Matrices, MessageError, Reply, Report, Request, decode, encode
-from streamlb.scheduling.posg.options import InstanceOptions, POSGOptions
+from streamlb.scheduling.posg.options import INSTANCE_ORDER, SCHEDULER_ORDER, InstanceOptions, POSGOptions
 from streamlb.scheduling.posg.scheduler import (
     Scheduling,
     accept_matrices,
@@ -51,7 +51,7 @@ def _time(now: Any) -> float:
     return time.monotonic() if now is None else _check.real("now", now, -LONGEST, LONGEST)
 
 
-@takes(POSGOptions)
+@takes(POSGOptions, SCHEDULER_ORDER)
 class POSGScheduler(Scheduling):
     """The scheduler's half of POSG: says where each tuple goes and takes the instances' messages.
 
@@ -82,7 +82,7 @@ class POSGScheduler(Scheduling):
     __slots__ = ("_lives", "rejected")
 
     def __init__(self, *args: Any, **options: Any):
-        self.options = bind(type(self).__name__, POSGOptions, args, options)
+        self.options = options_of(self, args, options)
         self._begin()
         self._lives = np.zeros(self.instances, LIFE)
         self.rejected = 0
@@ -183,7 +183,7 @@ class POSGScheduler(Scheduling):
             self._lives[instance]["incarnation"] = _LEFT
 
 
-@takes(InstanceOptions)
+@takes(InstanceOptions, INSTANCE_ORDER)
 class POSGInstance:
     """An instance's half of POSG: learns from each execution and says what to send.
 
@@ -217,7 +217,7 @@ class POSGInstance:
     __slots__ = ("_held", "_sent", "learner", "options", "suppressed")
 
     def __init__(self, *args: Any, **options: Any):
-        self.options: InstanceOptions = bind(type(self).__name__, InstanceOptions, args, options)
+        self.options: InstanceOptions = options_of(self, args, options)
         self.learner = CostLearner(**as_dict(self.options, LearnerOptions))
         self._sent = np.full_like(self.learner.snapshot, EMPTY)
         self.suppressed = self._held = 0

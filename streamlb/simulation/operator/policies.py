@@ -123,7 +123,7 @@ class POSG(Policy):
 
     def __init__(self, k: int, seed: int, every: int, options: dict[str, Any]):
         super().__init__(k, seed, every, options)
-        self.options = POSGOptions(k, seed=seed, **options)
+        self.options = POSGOptions(instances=k, seed=seed, **options)
         self.scheduler = scheduler_of.py_func(new_scheduler(self.options))[0]
         learners = Learners(self._cells(k), np.full(self._shape(k), EMPTY), np.zeros(k, LEARNER))
         rules = self.options.rules().view(LEARNING)

@@ -364,6 +364,8 @@ def test_options_are_those_of_the_dataclass():
             kind()
     with pytest.raises(TypeError, match=r"POSGInstance: .*'ties'; it takes instance, window"):
         POSGInstance(0, ties="first")
+    instance = POSGInstance(1, 7, 0.5, 0.05, 0.1, 0, "printed", "ceil", "busy", 3)
+    assert (instance.instance, instance.window, instance.clock, instance.incarnation) == (1, 7, "busy", 3)
     posg = POSG(3, window=10, seed=4, resync=None, timeout=False)
     assert posg.parameters == POSG(**posg.parameters).parameters
     assert (posg.resync, posg.timeout, posg.columns, posg.seed) == (False, False, 55, 4)
