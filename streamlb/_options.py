@@ -1,8 +1,8 @@
 """Options that live once: a frozen dataclass that checks itself, used by every class that takes them.
 
-`@takes(Options)` gives a class the dataclass's signature and a read-only property for each option that the class does not
-define itself. `bind` makes the options of a call, so that a misspelt one is reported under the name of the class or function
-that the user called.
+`@takes(Options)` gives a class the dataclass's signature and a read-only property for each option that the class does
+not define itself. `options_of` makes the options of such a class from the arguments of its call, `bind` those of a
+function, so that a misspelt one is reported under the name of the class or function that the user called.
 """
 
 from __future__ import annotations
@@ -21,20 +21,23 @@ def checked(options: Any, **values: Any) -> None:
         object.__setattr__(options, name, value)
 
 
-def bind(caller: str, options: Any, args: tuple, kwargs: dict[str, Any]) -> Any:
-    """Return `options(*args, **kwargs)`, or a TypeError that names `caller` and what it takes."""
-    signature = inspect.signature(options)
+def bind(caller: str, options: Any, args: tuple, kwargs: dict[str, Any], signature: Any = None) -> Any:
+    """Return `options` made from the arguments of a call, or a TypeError that names `caller` and what it takes.
+
+    The caller takes what the dataclass takes or, where it is given, what its own `signature` says.
+    """
+    signature = inspect.signature(options) if signature is None else signature
     try:
-        signature.bind(*args, **kwargs)
+        given = signature.bind(*args, **kwargs).arguments
     except TypeError as error:
         names = ", ".join(signature.parameters)
         raise TypeError(f"{caller}: {error}; it takes {names}") from None
-    return options(*args, **kwargs)
+    return options(**given)
 
 
-def as_dict(options: Any) -> dict[str, Any]:
-    """Return the options by name, in order: what a state or a repr shows."""
-    return {field.name: getattr(options, field.name) for field in dataclasses.fields(options)}
+def as_dict(options: Any, kind: Any = None) -> dict[str, Any]:
+    """Return the options by name, in order: what a state or a repr shows. With `kind`, a base, only those of that base."""
+    return {field.name: getattr(options, field.name) for field in dataclasses.fields(kind or options)}
 
 
 def show(name: str, values: dict[str, Any]) -> str:
@@ -42,18 +45,47 @@ def show(name: str, values: dict[str, Any]) -> str:
     return f"{name}({', '.join(f'{key}={value!r}' for key, value in values.items())})"
 
 
-def takes(options: type) -> Callable[[_Class], _Class]:
-    """Return a decorator for a class that keeps an instance of this dataclass in its slot `options`."""
+def signature_of(options: type, positional: str | None = None, without: str = "") -> inspect.Signature:
+    """Return the signature of a class with these options.
+
+    Without `positional` it is the dataclass's. With it, those options come first and by position, the others by name
+    only. Options in `without` are not taken: they stay at their defaults.
+    """
+    signature = inspect.signature(options)
+    if positional is None:
+        return signature
+    rest = [name for name in signature.parameters if name not in (*positional.split(), *without.split())]
+    order = [(name, inspect.Parameter.POSITIONAL_OR_KEYWORD) for name in positional.split()]
+    order += [(name, inspect.Parameter.KEYWORD_ONLY) for name in rest]
+    return signature.replace(parameters=[signature.parameters[name].replace(kind=kind) for name, kind in order])
+
+
+def takes(options: type, positional: str | None = None, without: str = "") -> Callable[[_Class], _Class]:
+    """Return a decorator for a class that keeps an instance of this dataclass in its slot `options`.
+
+    Which of the options it takes, and which by position, is as for `signature_of`.
+    """
 
     def decorate(cls: _Class) -> _Class:
         cls._Options = options  # type: ignore[attr-defined]
-        cls.__signature__ = inspect.signature(options)  # type: ignore[attr-defined]
-        for field in dataclasses.fields(options):
-            if not hasattr(cls, field.name):
-                setattr(cls, field.name, property(_reader(field.name), doc=f"The option `{field.name}`."))
+        cls.__signature__ = signature_of(options, positional, without)  # type: ignore[attr-defined]
+        for name in cls.__signature__.parameters:  # type: ignore[attr-defined]
+            if not hasattr(cls, name):
+                setattr(cls, name, property(_reader(name), doc=f"The option `{name}`."))
         return cls
 
     return decorate
+
+
+def options_of(made: Any, args: tuple, kwargs: dict[str, Any]) -> Any:
+    """Return the options of an object whose class `takes` them, from the arguments of its call."""
+    cls = type(made)
+    return bind(cls.__name__, cls._Options, args, kwargs, cls.__signature__)
+
+
+def options_dict(made: Any) -> dict[str, Any]:
+    """Return the options that the class of an object `takes`, by name, in the order of its signature."""
+    return {name: getattr(made.options, name) for name in type(made).__signature__.parameters}
 
 
 def _reader(name: str) -> Callable[[Any], Any]:

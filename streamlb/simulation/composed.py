@@ -1,4 +1,4 @@
-"""A shedder in front of a scheduler of k operator instances: papers 003 and 000 together.
+"""A shedder in front of a scheduler of k operator instances: Rivetti et al. 2016 and 2015 together.
 
 The shedder sees the k instances as one operator of k-fold speed: it is told each execution time divided by k, so
 that its clock is the backlog that a fair scheduler leaves each of them. Tuples that it keeps go where the scheduler

@@ -1,33 +1,49 @@
-"""One operator behind a shedder, simulated tuple by tuple (paper 003, section 5).
+"""One operator behind a shedder, simulated tuple by tuple (Rivetti et al. 2016, section 5).
 
-Tuples come at `arrivals`; what the shedder keeps is executed in order, each for its cost. The operator's messages
-reach the shedder at the end of the execution that caused them. The kernels run the shedder's own step
-(`streamlb.shedding.core`), so a simulated shedder and a live one fed with the same tuples are in the same state.
-`waits` float64[m] is the result: each tuple's queuing time, -1 if it was dropped.
+Tuples come at `arrivals`; what the shedder keeps is executed in order, each for its cost. The operator's messages reach
+the shedder at the end of the execution that caused them. The kernels run the shedder's own step (`streamlb.shedding`),
+so a simulated shedder and a live one fed with the same tuples are in the same state. `waits` float64[m] is the result:
+each tuple's queuing time, -1 if it was dropped.
 """
 
 from __future__ import annotations
 
+from collections import namedtuple
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from inspect import signature
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from streamlb import _check
 from streamlb._jit import njit
 from streamlb.keys import key_array
-from streamlb.shedding import core
-from streamlb.shedding.baselines import FullKnowledge, RandomShedder, StrawMan, random_drop
-from streamlb.shedding.load_aware import LoadAwareShedder, Shedder
+from streamlb.shedding.baselines import (
+    FullKnowledge,
+    RandomShedder,
+    StrawMan,
+    clock_of,
+    goal_of,
+    offer_known,
+    offer_random,
+)
+from streamlb.shedding.clock import DROP, offer_learnt, shedding_of
+from streamlb.shedding.local import LoadAwareShedder, execute, operator_of
+from streamlb.shedding.shedder import Shedder
 from streamlb.streams import Zipf, execution_times
 
-POLICIES = ("load_aware", "straw_man", "full_knowledge", "random", "none")
+# A stream: keys uint64, costs and arrivals float64, all [m].
+Tuples = namedtuple("Tuples", "keys costs arrivals")
+
 DROPPED = -1.0
 
 
 @njit(cache=True, nogil=True)
-def _simulate_learnt(keys, costs, arrivals, waits, s, F, W, family, at, ring, marks, snapshot, counts, values):
+def _simulate_learnt(tuples, waits, registers, F, W, family, room):
     """Run a load-aware shedder; return the index of the first tuple at which it watched its goal, m if it never did."""
+    keys, costs, arrivals = tuples.keys, tuples.costs, tuples.arrivals
+    shedding, operator = shedding_of(registers, F, W, family, room), operator_of(registers, F, W)
+    own = shedding.own[0]
     m = keys.size
     free = 0.0
     first = m
@@ -37,16 +53,12 @@ def _simulate_learnt(keys, costs, arrivals, waits, s, F, W, family, at, ring, ma
         now = arrivals[i]
         while done < i and finish <= now:
             if waits[done] != DROPPED:
-                execute_at = finish - s[core.ORIGIN]
-                core.execute(
-                    np.int64(keys[done]), costs[done], execute_at, s, F, W, family, at, marks, snapshot, counts, values
-                )
+                execute(np.int64(keys[done]), costs[done], finish - own.clock.origin, shedding, operator)
             done += 1
             finish = -np.inf if done == i or waits[done] == DROPPED else arrivals[done] + waits[done] + costs[done]
-        if first == m and s[core.ACTIVE] != 0.0:
+        if first == m and own.exchange.active == 1:
             first = i
-        answer = core.offer_learnt(np.int64(keys[i]), now, -1, s, 1, F, W, family, at, ring, marks)
-        if answer == core.DROP:
+        if offer_learnt(np.int64(keys[i]), now, -1, 1, shedding) == DROP:
             waits[i] = DROPPED
         else:
             start = max(free, now)
@@ -56,19 +68,21 @@ def _simulate_learnt(keys, costs, arrivals, waits, s, F, W, family, at, ring, ma
             finish = -np.inf if waits[i] == DROPPED else free
     for j in range(done, m):
         if waits[j] != DROPPED:
-            execute_at = arrivals[j] + waits[j] + costs[j] - s[core.ORIGIN]
-            core.execute(np.int64(keys[j]), costs[j], execute_at, s, F, W, family, at, marks, snapshot, counts, values)
+            finish = arrivals[j] + waits[j] + costs[j]
+            execute(np.int64(keys[j]), costs[j], finish - own.clock.origin, shedding, operator)
     return first
 
 
 @njit(cache=True, nogil=True)
-def _simulate_known(costs, arrivals, waits, fixed, s, ring, marks):
+def _simulate_known(tuples, waits, fixed, registers, ring):
     """Run a shedder that takes every tuple to cost `fixed` or, where that is NaN, what it does cost."""
+    costs, arrivals = tuples.costs, tuples.arrivals
+    clock, goal = clock_of(registers), goal_of(registers)
     free = 0.0
     for i in range(costs.size):
         now = arrivals[i]
         cost = fixed if fixed == fixed else costs[i]
-        if core.offer_known(now, cost, -1, s, ring, marks) == core.DROP:
+        if offer_known(now, cost, -1, clock, goal, ring) == DROP:
             waits[i] = DROPPED
         else:
             start = max(free, now)
@@ -77,11 +91,12 @@ def _simulate_known(costs, arrivals, waits, fixed, s, ring, marks):
 
 
 @njit(cache=True, nogil=True)
-def _simulate_random(costs, arrivals, waits, share, seed, s):
+def _simulate_random(tuples, waits, share, seed, registers):
     """Run a shedder that drops a share at random."""
+    costs, arrivals, clock = tuples.costs, tuples.arrivals, clock_of(registers)
     free = 0.0
     for i in range(costs.size):
-        if random_drop(arrivals[i], share, seed, s) == core.DROP:
+        if offer_random(arrivals[i], share, seed, clock) == DROP:
             waits[i] = DROPPED
         else:
             start = max(free, arrivals[i])
@@ -89,33 +104,140 @@ def _simulate_random(costs, arrivals, waits, share, seed, s):
             free = start + costs[i]
 
 
-def _simulate_live(shedder, keys, costs, arrivals, waits):
+@dataclass(frozen=True)
+class _Asked:
+    """What a call of `simulate_shedding` says of a named policy."""
+
+    threshold: Any
+    underprovisioning: float
+    seed: Any
+    mean_cost: Any
+    safety: Any
+    options: dict[str, Any]
+
+    @property
+    def share(self) -> Any:
+        """The share by which the baselines raise their estimates."""
+        return 0.0 if self.safety is None else self.safety
+
+
+class _Policy:
+    """A policy that has a name: how its shedder is made, and how such a shedder runs compiled."""
+
+    kind: ClassVar[type]
+    takes: ClassVar[tuple[str, ...]] = ("goal", "span", "share")  # further options, beside those of every policy
+
+    def make(self, asked: _Asked, costs: np.ndarray) -> Shedder:
+        """Return the shedder that the name stands for."""
+        raise NotImplementedError
+
+    def compiled(self, shedder: Any) -> bool:
+        """Say whether this shedder can run compiled: a goal of the user's own cannot."""
+        return shedder._own_goal is None
+
+    def run(self, shedder: Any, tuples: Tuples, waits: np.ndarray) -> int:
+        """Run a shedder of this kind; return the first tuple at which it watched its goal."""
+        raise NotImplementedError
+
+
+class _LoadAware(_Policy):
+    kind = LoadAwareShedder
+    takes = tuple(
+        name for name in signature(LoadAwareShedder).parameters if name not in ("threshold", "seed", "safety")
+    )
+
+    def make(self, asked, costs):
+        return LoadAwareShedder(asked.threshold, seed=asked.seed, safety=asked.safety, **asked.options)
+
+    def compiled(self, shedder):
+        return super().compiled(shedder) and shedder.outstanding == 0
+
+    def run(self, shedder, tuples, waits):
+        own = shedder._registers, shedder.F, shedder._times, shedder.family, shedder._room
+        return _simulate_learnt(tuples, waits, *own)
+
+
+class _FullKnowledge(_Policy):
+    kind = FullKnowledge
+
+    def make(self, asked, costs):
+        return FullKnowledge(asked.threshold, safety=asked.share, **asked.options)
+
+    def run(self, shedder, tuples, waits):
+        _simulate_known(tuples, waits, float("nan"), shedder._registers, shedder._ring)
+        return 0
+
+
+class _StrawMan(_Policy):
+    kind = StrawMan
+
+    def make(self, asked, costs):
+        mean = float(costs.mean()) if costs.size else 0.0
+        mean = mean if asked.mean_cost is None else asked.mean_cost
+        return StrawMan(asked.threshold, mean, safety=asked.share, **asked.options)
+
+    def compiled(self, shedder):
+        return super().compiled(shedder) and shedder.options.mean_cost is not None  # else it learns as it goes
+
+    def run(self, shedder, tuples, waits):
+        _simulate_known(tuples, waits, shedder.mean_cost, shedder._registers, shedder._ring)
+        return 0
+
+
+class _Random(_Policy):
+    kind = RandomShedder
+    takes = ()
+
+    def make(self, asked, costs):
+        return RandomShedder(max(0.0, asked.underprovisioning), asked.seed, safety=asked.share)
+
+    def compiled(self, shedder):
+        return True
+
+    def run(self, shedder, tuples, waits):
+        _simulate_random(tuples, waits, shedder.share, np.uint64(shedder.seed), shedder._registers)
+        return 0
+
+
+class _Nothing(_Random):
+    """The policy that drops nothing."""
+
+    def make(self, asked, costs):
+        return RandomShedder(0.0, asked.seed)
+
+
+POLICIES: dict[str, _Policy] = {
+    "load_aware": _LoadAware(),
+    "straw_man": _StrawMan(),
+    "full_knowledge": _FullKnowledge(),
+    "random": _Random(),
+    "none": _Nothing(),
+}
+
+
+def _run_live(shedder: Any, tuples: Tuples, waits: np.ndarray) -> int:
     """Run any object with `offer` and `complete`, one call after the other."""
     knows = isinstance(shedder, FullKnowledge)
-    free, first, done, m = 0.0, 0, 0, keys.size
-    kept: list[tuple[int, float]] = []
+    free, done, first = 0.0, 0, waits.size
+    kept: list[tuple[int, float, float]] = []
 
     def complete(until: float) -> None:
         nonlocal done
-        while done < len(kept) and kept[done][1] <= until:
-            j, finish = kept[done]
-            shedder.complete(int(keys[j]), float(costs[j]), finish)
+        while done < len(kept) and kept[done][2] <= until:
+            shedder.complete(*kept[done])
             done += 1
 
-    first = m
-    for i in range(m):
-        now = float(arrivals[i])
+    for i, (key, cost, now) in enumerate(zip(*(column.tolist() for column in tuples))):
         complete(now)
-        if first == m and getattr(shedder, "active", True):
+        if first == waits.size and getattr(shedder, "active", True):
             first = i
-        drop = shedder.offer(int(keys[i]), now, float(costs[i])) if knows else shedder.offer(int(keys[i]), now)
-        if drop:
+        if shedder.offer(key, now, cost) if knows else shedder.offer(key, now):
             waits[i] = DROPPED
         else:
             start = max(free, now)
             waits[i] = start - now
-            free = start + float(costs[i])
-            kept.append((i, now + float(waits[i]) + float(costs[i])))
+            free = start + cost
+            kept.append((key, cost, now + (start - now) + cost))
     complete(np.inf)
     return first
 
@@ -287,10 +409,10 @@ def simulate_shedding(
     underprovisioning = _check.real("underprovisioning", underprovisioning, high=1.0, high_open=True)
     arrivals = check_arrivals(arrivals, costs, underprovisioning)
     if isinstance(policy, str):
-        _check.choice("policy", policy, POLICIES)
-        if policy == "straw_man" and mean_cost is None:
-            mean_cost = float(costs.mean()) if costs.size else 0.0
-        shedder = _build(policy, threshold, underprovisioning, seed, mean_cost, safety, options)
+        chosen = POLICIES[_check.choice("policy", policy, tuple(POLICIES))]
+        _check_options(policy, chosen, options)
+        asked = _Asked(threshold, underprovisioning, seed, mean_cost, safety, options)
+        shedder: Any = chosen.make(asked, costs)
     else:
         shedder = policy
         if options or safety is not None or mean_cost is not None:
@@ -304,10 +426,22 @@ def simulate_shedding(
             )
         shedder.train(*warmup)
     waits = np.zeros(keys.size)
-    first = _run(shedder, keys, costs, arrivals, waits)
-    matrices = shedder.matrices if isinstance(shedder, LoadAwareShedder) else 0
-    replies = shedder.replies if isinstance(shedder, LoadAwareShedder) else 0
-    return SheddingResult(waits, costs, arrivals, first, matrices, replies)
+    first = _run(shedder, Tuples(keys, costs, arrivals), waits)
+    learnt = isinstance(shedder, LoadAwareShedder)
+    told = (shedder.matrices, shedder.replies) if learnt else (0, 0)
+    return SheddingResult(waits, costs, arrivals, first, *told)
+
+
+def _check_options(name: str, policy: _Policy, options: dict[str, Any]) -> None:
+    """Refuse options that a named policy does not take."""
+    if options and not policy.takes:
+        raise TypeError(f"options must be empty for the policy {name!r}, got {', '.join(options)}")
+    for option in options:
+        if option not in policy.takes:
+            raise TypeError(
+                f"simulate_shedding: got an unexpected keyword argument {option!r}; with the policy {name!r} it takes "
+                f"{', '.join(policy.takes)}"
+            )
 
 
 def check_arrivals(arrivals: Any, costs: np.ndarray, underprovisioning: float, instances: int = 1) -> np.ndarray:
@@ -322,41 +456,15 @@ def check_arrivals(arrivals: Any, costs: np.ndarray, underprovisioning: float, i
     return arrivals
 
 
-def _build(policy, threshold, underprovisioning, seed, mean_cost, safety, options):
-    """Make the shedder that a name stands for."""
-    if policy == "load_aware":
-        return LoadAwareShedder(threshold, seed=seed, safety=safety, **options)
-    if policy in ("random", "none"):
-        if options:
-            raise TypeError(f"options must be empty for the policy {policy!r}, got {', '.join(options)}")
-        share, safety = (max(0.0, underprovisioning), safety or 0.0) if policy == "random" else (0.0, 0.0)
-        return RandomShedder(share, seed, safety=safety)
-    safety = 0.0 if safety is None else safety
-    if policy == "straw_man":
-        return StrawMan(threshold, mean_cost, safety=safety, **options)
-    return FullKnowledge(threshold, safety=safety, **options)
-
-
-def _run(shedder, keys, costs, arrivals, waits) -> int:
+def _run(shedder: Any, tuples: Tuples, waits: np.ndarray) -> int:
     """Run a shedder by its kernel if it has one; return the first tuple at which it watched its goal."""
-    if arrivals.size and isinstance(shedder, Shedder) and shedder.offered and arrivals[0] < shedder._s[core.LAST]:
-        raise ValueError(f"arrivals must not start before the shedder's last tuple, got {arrivals[0]!r}")
-    compiled = getattr(shedder, "_goal", shedder) is None
-    if compiled and type(shedder) is LoadAwareShedder and shedder.outstanding == 0:
-        return _simulate_learnt(
-            keys, costs, arrivals, waits, shedder._s, shedder.F, shedder.W, shedder.family, shedder._at,
-            shedder._ring, shedder.marks, shedder.snapshot, shedder.counts, shedder.values,
-        )  # fmt: skip
-    if compiled and type(shedder) is FullKnowledge:
-        _simulate_known(costs, arrivals, waits, float("nan"), shedder._s, shedder._ring, np.zeros((1, 2)))
-        return 0
-    if compiled and type(shedder) is StrawMan and shedder._mean is not None:
-        _simulate_known(costs, arrivals, waits, shedder._mean, shedder._s, shedder._ring, np.zeros((1, 2)))
-        return 0
-    if compiled and type(shedder) is RandomShedder:
-        _simulate_random(costs, arrivals, waits, shedder.share, np.uint64(shedder._seed), shedder._s)
-        return 0
-    return _simulate_live(shedder, keys, costs, arrivals, waits)
+    start = tuples.arrivals[0] if waits.size else np.inf
+    if isinstance(shedder, Shedder) and shedder.offered and start < shedder.last:
+        raise ValueError(f"arrivals must not start before the shedder's last tuple, got {start!r}")
+    for policy in POLICIES.values():
+        if type(shedder) is policy.kind and policy.compiled(shedder):
+            return policy.run(shedder, tuples, waits)
+    return _run_live(shedder, tuples, waits)
 
 
 class SheddingLoad(NamedTuple):

@@ -1,4 +1,4 @@
-"""Twins of the shedding room: the problem by brute force, and the shedders and their simulation one tuple at a time."""
+"""Twins of the shedding room: the problem by brute force, the shedders, and their simulation tuple by tuple."""
 
 import itertools
 
@@ -98,8 +98,7 @@ class LoadAware:
             self.keep(elapsed, now, 0.0, known=False)
             return False
         if self.active:
-            wait = self.clock - elapsed
-            wait = max(0.0, wait) if self.clamp else wait
+            wait = self.expected_wait(now)
             if goal_violated(self.goal, self.threshold, self.waited, wait, self.span, self.share, self.check):
                 return True
             self.waited.append(wait)
@@ -117,6 +116,10 @@ class LoadAware:
         self.clock = (max(self.clock, elapsed) if self.clamp else self.clock) + cost
         self.log.append((elapsed, cost, known))
         self.queue.append(now)
+
+    def expected_wait(self, now):
+        wait = self.clock - (now - self.origin)
+        return max(0.0, wait) if self.clamp else wait
 
     def replay(self, clock, number):
         """The clock now, if it was `clock` once tuple `number` (counted from 1) was executed."""
