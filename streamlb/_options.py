@@ -1,8 +1,9 @@
-"""Options that live once: a frozen dataclass that checks itself, used by every class that takes them.
+"""Options that live once: a frozen dataclass that checks itself, for every class that takes them.
 
-`@takes(Options)` gives a class the dataclass's signature and a read-only property for each option that the class does
-not define itself. `options_of` makes the options of such a class from the arguments of its call, `bind` those of a
-function, so that a misspelt one is reported under the name of the class or function that the user called.
+`@takes(Options)` gives a class the dataclass's signature and a read-only property for each option
+that the class does not define itself. `options_of` makes the options of such a class from the
+arguments of its call, `bind` those of a function, so that a misspelt one is reported under the name
+of the class or function that the user called.
 """
 
 from __future__ import annotations
@@ -22,9 +23,10 @@ def checked(options: Any, **values: Any) -> None:
 
 
 def bind(caller: str, options: Any, args: tuple, kwargs: dict[str, Any], signature: Any = None) -> Any:
-    """Return `options` made from the arguments of a call, or a TypeError that names `caller` and what it takes.
+    """Return `options` made from the arguments of a call.
 
-    The caller takes what the dataclass takes or, where it is given, what its own `signature` says.
+    A call that does not fit is a TypeError that names `caller` and what it takes. The caller takes
+    what the dataclass takes or, where it is given, what its own `signature` says.
     """
     signature = inspect.signature(options) if signature is None else signature
     try:
@@ -48,20 +50,21 @@ def show(name: str, values: dict[str, Any]) -> str:
 def signature_of(options: type, positional: str | None = None, without: str = "") -> inspect.Signature:
     """Return the signature of a class with these options.
 
-    Without `positional` it is the dataclass's. With it, those options come first and by position, the others by name
-    only. Options in `without` are not taken: they stay at their defaults.
+    Without `positional` it is the dataclass's. With it, those options come first and by position,
+    the others by name only. Options in `without` are not taken: they stay at their defaults.
     """
     signature = inspect.signature(options)
     if positional is None:
         return signature
-    rest = [name for name in signature.parameters if name not in (*positional.split(), *without.split())]
-    order = [(name, inspect.Parameter.POSITIONAL_OR_KEYWORD) for name in positional.split()]
-    order += [(name, inspect.Parameter.KEYWORD_ONLY) for name in rest]
-    return signature.replace(parameters=[signature.parameters[name].replace(kind=kind) for name, kind in order])
+    first, left_out = positional.split(), without.split()
+    rest = [one for one in signature.parameters.values() if one.name not in (*first, *left_out)]
+    parameters = [signature.parameters[name].replace(kind=inspect.Parameter.POSITIONAL_OR_KEYWORD) for name in first]
+    parameters += [one.replace(kind=inspect.Parameter.KEYWORD_ONLY) for one in rest]
+    return signature.replace(parameters=parameters)
 
 
 def takes(options: type, positional: str | None = None, without: str = "") -> Callable[[_Class], _Class]:
-    """Return a decorator for a class that keeps an instance of this dataclass in its slot `options`.
+    """Return a decorator for a class that keeps an instance of this dataclass in `options`.
 
     Which of the options it takes, and which by position, is as for `signature_of`.
     """
@@ -84,7 +87,7 @@ def options_of(made: Any, args: tuple, kwargs: dict[str, Any]) -> Any:
 
 
 def options_dict(made: Any) -> dict[str, Any]:
-    """Return the options that the class of an object `takes`, by name, in the order of its signature."""
+    """Return the options that the class of an object `takes`, by name, as in its signature."""
     return {name: getattr(made.options, name) for name in type(made).__signature__.parameters}
 
 

@@ -1,11 +1,11 @@
-"""The shedders that load-aware shedding is compared with (Rivetti et al. 2016, section 5.1), under its interface.
+"""The shedders that load-aware shedding is compared with (Rivetti et al. 2016, section 5.1).
 
-`StrawMan` takes every tuple to cost the mean, `FullKnowledge` knows each cost, `RandomShedder` (the paper's Base Line)
-drops a fixed share at random. The first two use the goal and the clock of load-aware shedding and hear nothing from the
-operator.
+They have its interface. `StrawMan` takes every tuple to cost the mean, `FullKnowledge` knows each
+cost, `RandomShedder` (the paper's Base Line) drops a fixed share at random. The first two use the
+goal and the clock of load-aware shedding and hear nothing from the operator.
 
-State: `_registers` int64, a `CLOCK` record and, but for `RandomShedder`, a `GOAL` record; `_ring` float64, the last waits
-of a windowed goal.
+State: `_registers` int64, a `CLOCK` record and, but for `RandomShedder`, a `GOAL` record; `_ring`
+float64, the last waits of a windowed goal.
 """
 
 from __future__ import annotations
@@ -20,23 +20,9 @@ from streamlb import _check
 from streamlb._jit import njit
 from streamlb._options import checked, options_of, takes
 from streamlb.rng import random_unit
-from streamlb.shedding.clock import BACKWARDS, CLOCK, DROP, KEEP, add_cost, see_time, verdict, words
-from streamlb.shedding.rules import GOAL, GoalOptions
+from streamlb.shedding.clock import BACKWARDS, DROP, KEEP, add_cost, clock_of, goal_of, see_time, verdict
+from streamlb.shedding.rules import GoalOptions
 from streamlb.shedding.shedder import GoalShedder, Shedder, check_time, clock_record, in_one
-
-_CLOCK, _END = words(CLOCK), words(CLOCK) + words(GOAL)
-
-
-@njit(nogil=True, inline="always")
-def clock_of(registers):
-    """Return the CLOCK record."""
-    return registers[:_CLOCK].view(CLOCK)[0]
-
-
-@njit(nogil=True, inline="always")
-def goal_of(registers):
-    """Return the GOAL record."""
-    return registers[_CLOCK:_END].view(GOAL)[0]
 
 
 @njit(cache=True, nogil=True, forceinline=True)
@@ -147,8 +133,8 @@ class StrawMan(_ByClock):
     mean_cost : float, optional
         The cost of every tuple; None to use the mean of what was completed so far.
     safety : float
-        Every cost is raised by this share. 0 as in the paper's comparison; 0.05 isolates what the factor of
-        load-aware shedding does.
+        Every cost is raised by this share. 0 as in the paper's comparison; 0.05 isolates what the
+        factor of load-aware shedding does.
     goal, span, share
         As for `LoadAwareShedder`.
 

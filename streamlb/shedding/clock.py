@@ -1,16 +1,18 @@
-"""How a shedder knows the operator's backlog: its clock, and what it asks and hears (Rivetti et al. 2016, listing 3.2).
+"""How a shedder knows the operator's backlog: its clock, and what it asks and hears.
 
-The clock says when the operator will have executed everything kept so far, by the estimates. A tuple that comes now is
-expected to wait for that time less the time now. All times in the state count from the first tuple's.
+This is the shedder's side of Rivetti et al. 2016, listing 3.2. The clock says when the operator
+will have executed everything kept so far, by the estimates. A tuple that comes now is expected to
+wait for that time less the time now. All times in the state count from the first tuple's.
 
-What was kept since some point in time acts on the clock as x -> max(x + added, idle), a `SHIFT`: `added` is the cost
-added since, and `idle` what the clock would be had the operator been idle at some tuple since. Once the operator says
-what its clock was at that point, the shift since then gives exactly what the shedder's clock should be now. The
-shedder keeps one shift since its last request and, where the operator reports, one for each stretch of `reports`
-tuples (a mark).
+What was kept since some point in time acts on the clock as x -> max(x + added, idle), a `SHIFT`:
+`added` is the cost added since, and `idle` what the clock would be had the operator been idle at
+some tuple since. Once the operator says what its clock was at that point, the shift since then
+gives exactly what the shedder's clock should be now. The shedder keeps one shift since its last
+request and, where the operator reports, one for each stretch of `reports` tuples (a mark).
 
-State of a shedder that learns from its operator: one `SHEDDER` record; the `ring` of its goal; `marks`, SHIFT[MARKS]
-where the operator reports; the matrices that it received; the hash functions and room for a key's columns.
+State of a shedder that learns from its operator: one `SHEDDER` record; the `ring` of its goal;
+`marks`, SHIFT[MARKS] where the operator reports; the matrices that it received; the hash functions
+and room for a key's columns.
 """
 
 from __future__ import annotations
@@ -23,70 +25,63 @@ from streamlb._jit import njit
 from streamlb.learning.learner import Cells, estimate_cost, find_columns, mean_cost
 from streamlb.shedding.rules import GOAL, count_wait, violates
 
-# The estimated clock: whether it runs on while the operator is idle, and by what every cost is multiplied; tuples
-# offered and kept; the times of the first and the last tuple; when all that was kept will have been executed.
+# The estimate of when the operator will be done. The first two are settings.
 CLOCK = np.dtype(
     [
-        ("clamp", "i8"),
-        ("growth", "f8"),
-        ("offered", "i8"),
+        ("clamp", "i8"),  # 1: the clock runs on while the operator is idle
+        ("growth", "f8"),  # every cost is multiplied by this: 1 and the safety share
+        ("offered", "i8"),  # tuples so far
         ("kept", "i8"),
-        ("origin", "f8"),
-        ("last", "f8"),
-        ("busy_until", "f8"),
+        ("origin", "f8"),  # the time of the first tuple, from which the other times count
+        ("last", "f8"),  # the time of the last tuple, as it was given
+        ("busy_until", "f8"),  # when the operator will have executed all that was kept
     ]
 )
-# What was kept since some point in time does to the clock.
+# What the tuples kept since some point in time do to the clock: x -> max(x + added, idle).
 SHIFT = np.dtype([("added", "f8"), ("idle", "f8")])
-# How shedder and operator talk: whether a reply sets the clock exactly (or by the difference); executions between two
-# reports and places for marks; kept tuples after which a request is made again; whether the goal is watched from the
-# first matrices on (or the first reply); whether the operator's clock is its busy time (or the time of day); whether
-# a tuple that the matrices do not know is taken to cost the mean (or nothing).
+# How shedder and operator talk: all settings.
 PROTOCOL = np.dtype(
     [
-        ("exact", "i8"),
-        ("reports", "i8"),
-        ("marks", "i8"),
-        ("timeout", "i8"),
-        ("early", "i8"),
-        ("busy_clock", "i8"),
-        ("unseen_mean", "i8"),
+        ("exact", "i8"),  # 1: a reply sets the clock by the shift since, 0: by the difference
+        ("reports", "i8"),  # executions between two reports, 0 for none
+        ("marks", "i8"),  # how many marks there are, 0 without reports
+        ("timeout", "i8"),  # kept tuples after which a request is made again, 0 for never
+        ("early", "i8"),  # 1: the goal is watched from the first matrices on, 0: the first reply
+        ("busy_clock", "i8"),  # 1: the operator's clock sums execution times, 0: it is the time
+        ("unseen_mean", "i8"),  # 1: a tuple that the matrices do not know costs the mean, 0: nothing
     ]
 )
-# Where they stand. The phase, and whether the goal is watched. Requests: how many were made, whether one is
-# unanswered, the number of the kept tuple that carried it, how many kept tuples it may take, the clock when it was
-# made, the shift since, and whether another is due once it is answered. Matrices and replies received, the cost of a
-# tuple that the matrices do not know, and the cost of all that was kept. Reports: tuples kept before the operator's
-# present life, how many of this life were kept before the first matrices, and the executions of the last report.
+# Where they stand with each other.
 EXCHANGE = np.dtype(
     [
-        ("phase", "i8"),
-        ("active", "i8"),
-        ("epoch", "i8"),
-        ("waiting", "i8"),
-        ("asked", "i8"),
-        ("patience", "i8"),
-        ("believed", "f8"),
-        ("since", SHIFT),
-        ("again", "i8"),
-        ("matrices", "i8"),
-        ("replies", "i8"),
-        ("unseen", "f8"),
-        ("assigned", "f8"),
-        ("base", "i8"),
-        ("known", "i8"),
-        ("reported", "i8"),
+        ("phase", "i8"),  # NOP, SEND or RUN
+        ("active", "i8"),  # 1: the goal is watched
+        ("epoch", "i8"),  # requests made
+        ("waiting", "i8"),  # 1: the last request is not answered
+        ("asked", "i8"),  # the number, among the kept, of the tuple that carried it
+        ("patience", "i8"),  # how many tuples may be kept before it is made again
+        ("believed", "f8"),  # the clock when it was made
+        ("since", SHIFT),  # what was kept since
+        ("again", "i8"),  # 1: another request is due once it is answered
+        ("matrices", "i8"),  # pairs of matrices received
+        ("replies", "i8"),  # replies received
+        ("unseen", "f8"),  # the cost of a tuple that the matrices do not know
+        ("assigned", "f8"),  # the cost of all that was kept
+        ("base", "i8"),  # tuples kept before the operator's present life, which reports do not count
+        ("known", "i8"),  # tuples of its present life that were kept before the first matrices
+        ("reported", "i8"),  # executions at the last report
     ]
 )
 SHEDDER = np.dtype([("clock", CLOCK), ("goal", GOAL), ("protocol", PROTOCOL), ("exchange", EXCHANGE)])
 
-# What a step of the shedder works on: its SHEDDER record (an array of one), ring and marks; the matrices; the hash
-# functions and int64[rows] for the columns of a key.
+# What a step of the shedder works on: its SHEDDER record (an array of one), ring and marks; the
+# matrices; the hash functions and int64[rows] for the columns of a key.
 Shedding = namedtuple("Shedding", "own ring marks cells family at")
 
 PHASES = ("NOP", "SEND", "RUN")
 NOP, SEND, RUN = range(3)
-KEEP, DROP, KEEP_AND_ASK, FULL, BACKWARDS = range(5)  # what an offer gives; the last two have changed nothing
+# What an offer gives. The last two have changed nothing.
+KEEP, DROP, KEEP_AND_ASK, FULL, BACKWARDS = range(5)
 MARKS = 4096  # reports that may be on their way: a backlog of MARKS * reports tuples
 
 
@@ -95,17 +90,29 @@ def words(dtype: np.dtype) -> int:
     return dtype.itemsize // 8
 
 
-_OWN = words(SHEDDER)
+_CLOCK, _GOAL, _SHEDDER = words(CLOCK), words(CLOCK) + words(GOAL), words(SHEDDER)
+
+
+@njit(nogil=True, inline="always")
+def clock_of(registers):
+    """Return the CLOCK record, with which the registers of every shedder begin."""
+    return registers[:_CLOCK].view(CLOCK)[0]
+
+
+@njit(nogil=True, inline="always")
+def goal_of(registers):
+    """Return the GOAL record, which follows where a goal is watched."""
+    return registers[_CLOCK:_GOAL].view(GOAL)[0]
 
 
 @njit(nogil=True, inline="always")
 def shedding_of(registers, F, W, family, room):
     """Return what a step works on, from the flat arrays at the door.
 
-    `registers` int64 begins with the SHEDDER record and ends with the room for a key's columns; `room` float64 begins
-    with the ring and the marks.
+    `registers` int64 begins with the SHEDDER record and ends with the room for a key's columns;
+    `room` float64 begins with the ring and the marks.
     """
-    own = registers[:_OWN].view(SHEDDER)
+    own = registers[:_SHEDDER].view(SHEDDER)
     span, end = own[0].goal.span, own[0].goal.span + 2 * own[0].protocol.marks
     at = registers[registers.size - family.shape[0] :]
     return Shedding(own, room[:span], room[span:end].view(SHIFT), Cells(F, W), family, at)
@@ -166,7 +173,7 @@ def _extend(shift, cost, elapsed, clamp):
 
 @njit(cache=True, nogil=True, forceinline=True)
 def keep(cost, now, shedding):
-    """Keep a tuple of this estimated cost: move the clock, and the shifts since the last request and the last mark."""
+    """Keep a tuple of this estimated cost: move the clock and the shifts since request and mark."""
     own = shedding.own[0]
     clock, exchange = own.clock, own.exchange
     cost *= clock.growth
@@ -200,7 +207,7 @@ def ask(own):
 
 @njit(cache=True, nogil=True)
 def settle(operator_clock, own):
-    """Correct the clock by a reply: the operator's clock after the tuple that carried the last request."""
+    """Correct the clock by a reply: what the operator's was after the tuple with the request."""
     clock, exchange = own.clock, own.exchange
     if own.protocol.exact == 1:
         clock.busy_until = max(operator_clock + exchange.since.added, exchange.since.idle)
@@ -216,7 +223,10 @@ def settle(operator_clock, own):
 
 @njit(cache=True, nogil=True)
 def settle_report(completed, operator_clock, own, marks):
-    """Correct the clock by a report: the operator's clock after `completed` tuples; False when it tells nothing new."""
+    """Correct the clock by a report: what the operator's was after `completed` tuples.
+
+    Return whether the report told anything new.
+    """
     exchange, every = own.exchange, own.protocol.reports
     kept = own.clock.kept - exchange.base
     if every == 0 or completed <= exchange.reported or completed > kept or completed % every != 0:

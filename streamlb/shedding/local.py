@@ -1,14 +1,16 @@
 """Load-aware shedding: drop what would make the queue too long, knowing what each tuple costs.
 
 This is the algorithm of Rivetti et al. 2016, section 3. The operator learns the cost of its tuples
-(`streamlb.learning.learner`) and sends its matrices when they are stable; the shedder estimates the wait of each tuple
-from them (`streamlb.shedding.clock`) and drops those that would break its goal (`streamlb.shedding.rules`). Here both
-sides live in one process; `streamlb.shedding.remote` has them apart.
+(`streamlb.learning.learner`) and sends its matrices when they are stable; the shedder estimates the
+wait of each tuple from them (`streamlb.shedding.clock`) and drops those that would break its goal
+(`streamlb.shedding.rules`). Here both sides live in one process; `streamlb.shedding.remote` has
+them apart.
 
-State: `_registers` int64, one `LOCAL` record and room for a key's columns; F int64[2, rows, columns], the counts of the
-operator and of the shedder; `_times` float64[3, rows, columns], their sums of execution times and the operator's
-snapshot; `_room` float64, the ring, the marks and, from there on, when the tuples that are still with the operator were
-kept (a power of two of places).
+State: `_registers` int64, the records SHEDDER, OPERATOR, LEARNING and LEARNER and room for a key's
+columns; F int64[2, rows, columns], the counts of the operator and of the shedder; `_times`
+float64[3, rows, columns], their sums of execution times and the operator's snapshot; `_room`
+float64, the ring, the marks and, from there on, when the tuples that are still with the operator
+were kept (a power of two of places).
 """
 
 from __future__ import annotations
@@ -52,27 +54,30 @@ from streamlb.shedding.shedder import LearntShedder, check_time
 
 # The operator: how many tuples it has executed, and when it was done with the last one.
 OPERATOR = np.dtype([("done", "i8"), ("wall", "f8")])
-# Both sides: the shedder, the operator, how the operator learns, and what it knows beside its cells.
-LOCAL = np.dtype([("shedder", SHEDDER), ("operator", OPERATOR), ("rules", LEARNING), ("learner", LEARNER)])
-
-# What an execution works on: the OPERATOR and LEARNING records (arrays of one), and the learner (a stack of one).
+# What an execution works on: the OPERATOR and LEARNING records (arrays of one), and the learner (a
+# stack of one).
 Operator = namedtuple("Operator", "own rules learners")
 
-_OPERATOR, _RULES, _LEARNER, _END = (*(LOCAL.fields[name][1] // 8 for name in LOCAL.names[1:]), words(LOCAL))
+# Where the records of the operator begin in the registers, and where they end.
+_OPERATOR = words(SHEDDER)
+_RULES = _OPERATOR + words(OPERATOR)
+_LEARNER = _RULES + words(LEARNING)
+_END = _LEARNER + words(LEARNER)
+
 _LEAST_ROOM = 64  # for kept tuples that are not completed
 _NO_TIME = float("nan")
 
 
 @njit(nogil=True, inline="always")
 def operator_of(registers, F, W):
-    """Return what an execution works on, from the flat arrays at the door."""
-    learners = Learners(Cells(F, W), W[2:], registers[_LEARNER:_END].view(LEARNER))
-    return Operator(registers[_OPERATOR:_RULES].view(OPERATOR), registers[_RULES:_LEARNER].view(LEARNING), learners)
+    """Return what an execution works on, from the flat arrays at the door; W[2] is the snapshot."""
+    own, rules = registers[_OPERATOR:_RULES].view(OPERATOR), registers[_RULES:_LEARNER].view(LEARNING)
+    return Operator(own, rules, Learners(Cells(F, W), W[2:], registers[_LEARNER:_END].view(LEARNER)))
 
 
 @njit(nogil=True, inline="always")
 def _pending(room, shedding):
-    """Return the part of the room that holds when the tuples that are with the operator were kept."""
+    """Return the part of the room that says when the tuples with the operator were kept."""
     return room[shedding.ring.size + 2 * shedding.marks.size :]
 
 
@@ -86,18 +91,18 @@ def _hand_over(learners, own):
 
 @njit(cache=True, nogil=True, forceinline=True)
 def execute(key, cost, wall, shedding, operator):
-    """Execute the next kept tuple, done at `wall`: learn its cost and pass on what the operator would send."""
-    own, told, learners = shedding.own[0], operator.own[0], operator.learners
+    """Execute the next kept tuple, done at `wall`: learn its cost, pass on what would be sent."""
+    own, work, learners = shedding.own[0], operator.own[0], operator.learners
     protocol, exchange = own.protocol, own.exchange
-    told.wall = wall
-    told.done += 1
+    work.wall = wall
+    work.done += 1
     find_columns(key, shedding.family, shedding.cells.F.shape[2], shedding.at)
     stable = learn_execution(shedding.at, cost, 0, learners, operator.rules[0])
     clock = learners.own[0].busy if protocol.busy_clock == 1 else wall
-    if exchange.waiting == 1 and told.done == exchange.asked:
+    if exchange.waiting == 1 and work.done == exchange.asked:
         settle(clock, own)
-    if protocol.reports > 0 and told.done % protocol.reports == 0:
-        settle_report(told.done, clock, own, shedding.marks)
+    if protocol.reports > 0 and work.done % protocol.reports == 0:
+        settle_report(work.done, clock, own, shedding.marks)
     if stable:
         _hand_over(learners, own)
 
@@ -117,22 +122,25 @@ def _offer(key, now, forced, registers, F, W, family, room):
 
 @njit(cache=True, nogil=True)
 def _complete(key, cost, now, registers, F, W, family, room):
-    """Execute the oldest kept tuple, done `now` or (NaN) as soon as it could be; False when none is kept."""
+    """Execute the oldest kept tuple, done `now` or (NaN) as soon as it could be.
+
+    Return False when all that was kept is executed already.
+    """
     shedding, operator = shedding_of(registers, F, W, family, room), operator_of(registers, F, W)
-    clock, told = shedding.own[0].clock, operator.own[0]
-    if told.done >= clock.kept:
+    clock, work = shedding.own[0].clock, operator.own[0]
+    if work.done >= clock.kept:
         return False
     wall = now - clock.origin
     if wall != wall:
         pending = _pending(room, shedding)
-        wall = max(told.wall, pending[told.done & (pending.size - 1)] - clock.origin) + cost
+        wall = max(work.wall, pending[work.done & (pending.size - 1)] - clock.origin) + cost
     execute(key, cost, wall, shedding, operator)
     return True
 
 
 @njit(cache=True, nogil=True)
 def _train(keys, costs, registers, F, W, family, room):
-    """Execute tuples without load until the first stable matrices; return whether there were any."""
+    """Execute tuples without load until the first stable matrices; return whether it got there."""
     shedding, operator = shedding_of(registers, F, W, family, room), operator_of(registers, F, W)
     learners, own = operator.learners, shedding.own[0]
     for i in range(keys.size):
@@ -147,10 +155,11 @@ def _train(keys, costs, registers, F, W, family, room):
 
 @takes(ShedderOptions, "threshold window tolerance epsilon delta seed", without="columns")
 class LoadAwareShedder(LearntShedder):
-    """Drop tuples so that the queuing time stays within a goal, by what each tuple costs the operator.
+    """Drop tuples so that the queuing time stays within a goal, by what each costs the operator.
 
-    Offer every tuple before it goes to the operator, and report every executed one: the protocol of the paper runs
-    behind the two calls. Until the operator's first stable matrices nothing is dropped.
+    Offer every tuple before it goes to the operator, and report every executed one: the protocol of
+    the paper runs behind the two calls. Until the operator's first stable matrices nothing is
+    dropped.
 
     Parameters
     ----------
@@ -167,25 +176,28 @@ class LoadAwareShedder(LearntShedder):
     safety : float, optional
         Every estimate is raised by this share; `epsilon` as printed when None, 0 for none.
     goal : {"average", "windowed", "bound", "percentile"} or callable
-        What the threshold is for: the average wait of all kept tuples, of the last `span` ones, each single wait, or
-        the `share` quantile of the waits. A callable gets the estimated wait of each tuple and returns True to drop it,
-        False to keep it.
+        What the threshold is for: the average wait of all kept tuples, of the last `span` ones,
+        each single wait, or the `share` quantile of the waits. A callable gets the estimated wait
+        of each tuple and returns True to drop it, False to keep it.
     span : int
         Kept tuples in the windowed average.
     share : float
         Share of the kept tuples that must wait at most the threshold, for the goal "percentile".
     reports : int
-        The operator reports its clock every so many executions, besides its replies; 0 for replies alone, as printed.
+        The operator reports its clock every so many executions, besides its replies; 0 for replies
+        alone, as printed.
     timeout : int, optional
-        Kept tuples after which an unanswered request is made again, with twice the time; 16 windows when None, 0 for
-        never.
+        Kept tuples after which an unanswered request is made again, with twice the time; 16 windows
+        when None, 0 for never.
     clamp : bool
-        Whether the estimated clock runs on while the operator is idle; as printed it does not (False).
+        Whether the estimated clock runs on while the operator is idle; as printed it does not
+        (False).
     sync : {"exact", "difference"}
-        How a reply corrects the clock: to what it would be had the reply been known at the request, or by the
-        difference as printed.
+        How a reply corrects the clock: to what it would be had the reply been known at the request,
+        or by the difference as printed.
     check : {"text", "listing"}
-        Whether the average is tested with the tuple in it, or before it is added as in the printed listing.
+        Whether the average is tested with the tuple in it, or before it is added as in the printed
+        listing.
     start : {"reply", "matrices"}
         When the goal begins to count: with the first reply, or with the first matrices as printed.
     clock : {"wall", "busy"}
@@ -201,7 +213,7 @@ class LoadAwareShedder(LearntShedder):
     --------
     >>> from streamlb import LoadAwareShedder
     >>> shedder = LoadAwareShedder(threshold=2.0, window=2, safety=0.0, goal="bound")
-    >>> for time in range(5):  # a tuple of cost 1 every unit of time: the operator keeps up and its costs are learnt
+    >>> for time in range(5):  # a tuple of cost 1 every unit of time, so that the operator keeps up
     ...     assert not shedder.offer("tick", now=float(time))
     ...     shedder.complete("tick", elapsed=1.0)
     >>> shedder.phase
@@ -213,12 +225,13 @@ class LoadAwareShedder(LearntShedder):
 
     Notes
     -----
-    Completions are taken to come in the order in which tuples were kept. When the operator never answers, the shedder
-    goes on with what it last knew; `waiting` says for how long.
+    Completions are taken to come in the order in which tuples were kept. When the operator never
+    answers, the shedder goes on with what it last knew; `waiting` says for how long.
 
     References
     ----------
-    N. Rivetti, Y. Busnel, L. Querzoni, "Load-aware shedding in stream processing systems", DEBS 2016.
+    N. Rivetti, Y. Busnel, L. Querzoni, "Load-aware shedding in stream processing systems", DEBS
+    2016.
     """
 
     __slots__ = ()
@@ -238,7 +251,7 @@ class LoadAwareShedder(LearntShedder):
 
     @classmethod
     def as_printed(cls, threshold: Any = 6.4, **options: Any) -> LoadAwareShedder:
-        """Return the shedder exactly as printed in the paper: every option at its printed value, but for those given.
+        """Return the shedder exactly as printed in the paper, but for the options given.
 
         Examples
         --------
@@ -293,8 +306,9 @@ class LoadAwareShedder(LearntShedder):
         elapsed : float
             How long it took, finite and not negative.
         now : float, optional
-            The time. Without it the operator is taken to work on one tuple after the other, as soon as they come. It
-            is taken as it is: one before the last completion's sets the estimate of the queue too low, never too high.
+            The time. Without it the operator is taken to work on one tuple after the other, as soon
+            as they come. It is taken as it is: one before the last completion's sets the estimate
+            of the queue too low, never too high.
         """
         number = key_int(key)
         elapsed = check_time("elapsed", elapsed)
@@ -303,7 +317,7 @@ class LoadAwareShedder(LearntShedder):
             raise ValueError(f"complete must follow an offer that kept a tuple: all {self.kept} are completed already")
 
     def train(self, keys: Any, costs: Any) -> bool:
-        """Learn from executions that happened before, without load, up to the first stable matrices.
+        """Learn from executions of before, without load, up to the first stable matrices.
 
         Afterwards the shedder watches its goal from the first tuple on.
 
@@ -317,7 +331,8 @@ class LoadAwareShedder(LearntShedder):
         Returns
         -------
         bool
-            Whether the matrices became stable. If not, the shedder starts in NOP, with what it has learnt so far.
+            Whether the matrices became stable. If not, the shedder starts in NOP, with what it has
+            learnt so far.
         """
         if self.offered:
             raise ValueError(f"train must come before the first offer, got {self.offered} offers already")

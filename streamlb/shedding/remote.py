@@ -1,14 +1,15 @@
 """Load-aware shedding with the shedder here and the operator elsewhere, talking in bytes.
 
-These are the two sides of Rivetti et al. 2016, figure 1. `RemoteShedder.offer` decides and says in `request` what to
-send along with the kept tuple; `RemoteOperator.complete` learns and gives the messages to carry back to
-`RemoteShedder.receive`. Messages (`streamlb.learning.messages`) may be late, lost, repeated or out of order: stale ones
-are ignored and counted, a lost reply is asked for again, and the shedder never blocks. Both sides need the same time
-base for `now`, since the operator's clock is compared with the shedder's.
+These are the two sides of Rivetti et al. 2016, figure 1. `RemoteShedder.offer` decides and says in
+`request` what to send along with the kept tuple; `RemoteOperator.complete` learns and gives the
+messages to carry back to `RemoteShedder.receive`. Messages (`streamlb.learning.messages`) may be
+late, lost, repeated or out of order: stale ones are ignored and counted, a lost reply is asked for
+again, and the shedder never blocks. Both sides need the same time base for `now`, since the
+operator's clock is compared with the shedder's.
 
-State of the shedder: `_registers` int64, one `SHEDDER` record and room for a key's columns; F int64 and `_times`
-float64[1, rows, columns], the matrices received last; `_room` float64, the ring and the marks. The operator's is a
-`CostLearner` and a count.
+State of the shedder: `_registers` int64, one `SHEDDER` record and room for a key's columns; F int64
+and `_times` float64[1, rows, columns], the matrices received last; `_room` float64, the ring and
+the marks. The operator's is a `CostLearner` and a count.
 """
 
 from __future__ import annotations
@@ -62,20 +63,20 @@ def _take_matrices(registers, F, W, family, room):
 
 @njit(cache=True, nogil=True, forceinline=True)
 def _origin(own):
-    """Return what the operator's clock shows at the first tuple: its time, or nothing where it sums busy time."""
+    """Return what the operator's clock shows at the first tuple: its time, or 0 for busy time."""
     return 0.0 if own.protocol.busy_clock == 1 else own.clock.origin
 
 
 @njit(cache=True, nogil=True)
 def _believed(registers, F, W, family, room):
-    """Return the operator's clock as the shedder believes it to be once all that was kept is executed."""
+    """Return what the shedder takes the operator's clock to be once all that was kept is done."""
     own = shedding_of(registers, F, W, family, room).own[0]
     return own.clock.busy_until + _origin(own)
 
 
 @njit(cache=True, nogil=True)
 def _settle(epoch, clock, registers, F, W, family, room):
-    """Take the reply to the request of an epoch; False when it is not the one that is waited for."""
+    """Take the reply to the request of an epoch; False when another one is waited for, or none."""
     own = shedding_of(registers, F, W, family, room).own[0]
     if own.exchange.waiting == 0 or own.exchange.epoch != epoch:
         return False
@@ -133,7 +134,7 @@ class RemoteShedder(LearntShedder):
         self.used, self.stale, self.bad = 0, 0, 0
 
     def offer(self, key: Any, now: Any) -> bool:
-        """Say whether to drop a tuple; if it is kept, send `request` along with it unless that is None."""
+        """Say whether to drop a tuple; if it is kept, send `request` along unless that is None."""
         number = key_int(key)
         now = check_time("now", now)
         forced = -1 if self._own_goal is None else self._own_verdict(now)
@@ -148,7 +149,7 @@ class RemoteShedder(LearntShedder):
         raise TypeError("complete must be called on the RemoteOperator; the shedder hears from it through receive")
 
     def receive(self, data: bytes) -> bool:
-        """Take a message of the operator; False when it was ignored as stale or bad (and counted)."""
+        """Take a message of the operator; False when it was stale or bad, and only counted."""
         try:
             message = decode(data)
         except MessageError:
@@ -195,9 +196,10 @@ class RemoteShedder(LearntShedder):
         return True
 
     def _restarted(self, incarnation: int) -> None:
-        """Follow an operator that started again: its queue is taken to be lost, what was known of costs stays.
+        """Follow an operator that started again: its queue is lost, what is known of costs stays.
 
-        The clock is set back to the last tuple's time, and asked for again: what the old life held is no one's wait.
+        The clock is set back to the last tuple's time, and asked for again: what the old life held
+        is no one's wait.
         """
         first = self.incarnation == 0
         self.incarnation, self.sequence = incarnation, 0
@@ -255,7 +257,7 @@ class RemoteOperator:
 
     def hello(self) -> bytes:
         """Return the message that tells the shedder of this operator's start."""
-        return encode(Hello(0, self.incarnation))
+        return encode(Hello(0, self.options.incarnation))
 
     def complete(self, key: Any, elapsed: Any, now: Any, request: bytes | None = None) -> list[bytes]:
         """Learn from an executed tuple and return the messages for the shedder.
@@ -267,9 +269,11 @@ class RemoteOperator:
         elapsed : float
             How long it took, finite and not negative.
         now : float
-            The time, of the clock that the shedder uses; taken as it is, as by `LoadAwareShedder.complete`.
+            The time, of the clock that the shedder uses; taken as it is, as by
+            `LoadAwareShedder.complete`.
         request : bytes, optional
-            What came along with the tuple. Bytes that cannot be read are left unanswered: the shedder asks again.
+            What came along with the tuple. Bytes that cannot be read are left unanswered: the
+            shedder asks again.
         """
         elapsed, now = check_time("elapsed", elapsed, LONGEST), check_time("now", now)
         asked = _read_request(request)
@@ -291,7 +295,7 @@ class RemoteOperator:
         return out
 
     def __repr__(self) -> str:
-        return f"<RemoteOperator incarnation {self.incarnation}, completed {self.completed}: {self.learner!r}>"
+        return f"<RemoteOperator incarnation {self.options.incarnation}, completed {self.completed}: {self.learner!r}>"
 
 
 def _read_request(data: bytes | None) -> Request | None:

@@ -1,8 +1,8 @@
 """What a shedder aims at, and the options of shedders (Rivetti et al. 2016, sections 2 and 3.2).
 
-A goal says whether keeping a tuple with a given wait would miss it (`violates`), and remembers the waits of the tuples
-that were kept (`count_wait`). State: one `GOAL` record and, for the goal "windowed" alone, `ring` float64[span], the
-last waits.
+A goal says whether keeping a tuple with a given wait would miss it (`violates`), and remembers the
+waits of the tuples that were kept (`count_wait`). State: one `GOAL` record and, for the goal
+"windowed" alone, `ring` float64[span], the last waits.
 """
 
 from __future__ import annotations
@@ -17,18 +17,16 @@ from streamlb._jit import njit
 from streamlb._options import checked
 from streamlb.learning.learner import LearnerOptions
 
-# What a shedder aims at: the kind of goal, the bound on the wait, the share of tuples that must keep to it, and how
-# many places the ring has. What it remembers of the kept tuples: their number, how many of them waited longer than
-# the threshold, and the sum of their waits (of the last `span` ones, for a windowed goal).
+# What a shedder aims at (the first four, settings), and what it remembers of the tuples it kept.
 GOAL = np.dtype(
     [
-        ("kind", "i8"),
-        ("threshold", "f8"),
-        ("share", "f8"),
-        ("span", "i8"),
-        ("count", "i8"),
-        ("over", "i8"),
-        ("total", "f8"),
+        ("kind", "i8"),  # AVERAGE, WINDOWED, BOUND, PERCENTILE, LISTING or OWN
+        ("threshold", "f8"),  # the bound on the wait
+        ("share", "f8"),  # of the tuples that must wait no longer, for PERCENTILE
+        ("span", "i8"),  # places in the ring: the tuples averaged over for WINDOWED, otherwise 0
+        ("count", "i8"),  # tuples kept while the goal was watched
+        ("over", "i8"),  # how many of them waited longer than the threshold
+        ("total", "f8"),  # the sum of their waits, for WINDOWED of those in the ring
     ]
 )
 GOALS = ("average", "windowed", "bound", "percentile")
@@ -76,7 +74,7 @@ def count_wait(wait, goal, ring):
 
 @dataclass(frozen=True)
 class GoalOptions:
-    """What a shedder aims at, and by how much it raises its estimates: the options of all that watch a goal."""
+    """What a shedder aims at, and by how much it raises its estimates."""
 
     threshold: Any = 6.4
     safety: Any = 0.0
@@ -114,7 +112,7 @@ class GoalOptions:
 
 @dataclass(frozen=True)
 class ReportOptions:
-    """What the operator tells of its clock: the options that shedder and operator must have in common."""
+    """What the operator tells of its clock; shedder and operator must have the same."""
 
     reports: Any = 0
     clock: str = "wall"
@@ -164,7 +162,8 @@ class ShedderOptions(LearnerOptions, GoalOptions, ReportOptions):
         return LISTING if self.check == "listing" else GoalOptions.kind(self)
 
 
-# The options of `LoadAwareShedder` that differ from its defaults in the paper, at their printed values.
+# The options of `LoadAwareShedder` that differ from its defaults in the paper, at their printed
+# values.
 PRINTED: dict[str, Any] = {
     "timeout": 0,
     "clamp": False,

@@ -1,7 +1,8 @@
-"""What shedders have in common: counting tuples, watching a goal, and going by what the operator has learnt.
+"""What shedders share: counting tuples, watching a goal, going by what the operator has learnt.
 
-State: `_registers` int64, records one after the other: `CLOCK` in every shedder, then `GOAL` where a goal is watched,
-then the rest of `SHEDDER` and what the shedder's own file names, where the operator is listened to.
+State: `_registers` int64, records one after the other: `CLOCK` in every shedder, then `GOAL` where
+a goal is watched, then the rest of `SHEDDER` and what the shedder's own file names, where the
+operator is listened to.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from streamlb._options import options_of
 from streamlb.hashing import sketch_family
 from streamlb.keys import key_int
 from streamlb.learning.learner import Cells, estimate_cost, find_columns
-from streamlb.shedding.clock import CLOCK, MARKS, PHASES, SHEDDER, expected_wait, words
+from streamlb.shedding.clock import CLOCK, MARKS, PHASES, SHEDDER, clock_of, expected_wait, words
 from streamlb.shedding.rules import GOAL, ShedderOptions
 
 _CLOCK, _GOAL, _SHEDDER = words(CLOCK), words(CLOCK) + words(GOAL), words(SHEDDER)
@@ -25,7 +26,7 @@ _INF = float("inf")
 
 @njit(cache=True, nogil=True)
 def _expected_wait(now, registers):
-    return expected_wait(now, registers[:_CLOCK].view(CLOCK)[0])
+    return expected_wait(now, clock_of(registers))
 
 
 @njit(cache=True, nogil=True)
@@ -43,12 +44,12 @@ def clock_record(growth: float, clamp: bool = True) -> np.ndarray:
 
 
 def in_one(*records: np.ndarray) -> np.ndarray:
-    """Return records one after the other as int64, the form in which they go through the door of a kernel."""
+    """Return records one after the other as int64, the form in which kernels take them."""
     return np.concatenate([record.view(np.int64) for record in records])
 
 
 def check_time(name: str, value: Any, longest: float | None = None) -> float:
-    """Return a time as a finite float that is not negative, and at most `longest`; quick for a float."""
+    """Return a time as a finite float, not negative and at most `longest`; quick for a float."""
     if type(value) is float and 0.0 <= value < _INF and (longest is None or value <= longest):
         return value
     return _check.real(name, value, 0.0, longest)
@@ -92,7 +93,7 @@ class Shedder:
         return float(self._clock["last"])
 
     def expected_wait(self, now: Any) -> float:
-        """Return the estimated queuing time of a tuple that would come at `now`, which changes nothing."""
+        """Return the estimated queuing time of a tuple that comes at `now`; nothing changes."""
         return 0.0 if self.offered == 0 else _expected_wait(check_time("now", now), self._registers)
 
     def offer(self, key: Any, now: Any) -> bool:
@@ -127,17 +128,17 @@ class GoalShedder(Shedder):
 
     @property
     def average_wait(self) -> float:
-        """The average that the goal is about, by the shedder's own estimates; 0 before it counts a tuple.
+        """The average that the goal is about, by the shedder's own estimates; 0 at first.
 
-        It runs over all tuples that were kept while the goal was watched, or over the last `span` of them with the
-        goal "windowed".
+        It runs over all tuples that were kept while the goal was watched, or over the last `span`
+        of them with the goal "windowed".
         """
         goal = self._goal
         count = min(goal["count"], goal["span"]) if goal["span"] else goal["count"]
         return float(goal["total"] / count) if count else 0.0
 
     def _own_verdict(self, now: float) -> int:
-        """Ask the user's own goal, once the shedder knows enough to estimate a wait; -1 when it is not to be asked."""
+        """Ask the user's own goal; -1 while the shedder knows too little to estimate a wait."""
         if not self.active or now < self.last:  # such a time is refused later, and the goal must not count it
             return -1
         answer = self._own_goal(_expected_wait(now, self._registers))
@@ -147,14 +148,16 @@ class GoalShedder(Shedder):
 
 
 class LearntShedder(GoalShedder):
-    """A shedder that goes by what the operator has learnt: what its two forms, local and remote, have in common.
+    """A shedder that goes by what the operator has learnt, in the same process or in another.
 
-    `F` int64 and `_times` float64 hold the matrices, the shedder's own in entry `_ENTRY`; `_room` float64 holds the
-    ring of the goal and the marks of reports.
+    `F` int64 and `_times` float64 hold the matrices, the shedder's own in entry `_ENTRY`; `_room`
+    float64 holds the ring of the goal and the marks of reports.
     """
 
     __slots__ = ("F", "_room", "_times", "family")
     _ENTRY = 0
+    F: np.ndarray
+    _times: np.ndarray
     options: ShedderOptions
 
     def __init__(self, *args: Any, **options: Any):
@@ -199,12 +202,12 @@ class LearntShedder(GoalShedder):
 
     @property
     def phase(self) -> str:
-        """NOP before the first matrices, SEND when a request is to go with the next kept tuple, then RUN."""
+        """NOP before the first matrices, SEND when the next kept tuple asks, then RUN."""
         return PHASES[self._exchange["phase"]]
 
     @property
     def active(self) -> bool:
-        """Whether the goal is being watched: from the first reply (or, with start="matrices", the first matrices)."""
+        """Whether the goal is being watched: see `start`."""
         return bool(self._exchange["active"])
 
     @property
@@ -229,7 +232,7 @@ class LearntShedder(GoalShedder):
         return int(self._exchange["replies"])
 
     def estimate(self, key: Any) -> float:
-        """Return what the shedder takes a key to cost, without the safety share; 0 before the first matrices."""
+        """Return what a key is taken to cost, without the safety share; 0 if nothing is known."""
         return _estimate(key_int(key), self._ENTRY, self._registers, self.F, self._times, self.family)
 
     def __repr__(self) -> str:

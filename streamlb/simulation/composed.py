@@ -1,8 +1,9 @@
 """A shedder in front of a scheduler of k operator instances: Rivetti et al. 2016 and 2015 together.
 
-The shedder sees the k instances as one operator of k-fold speed: it is told each execution time divided by k, so
-that its clock is the backlog that a fair scheduler leaves each of them. Tuples that it keeps go where the scheduler
-says. The loop calls the live objects, one tuple after the other, in the order of arrivals and completions.
+The shedder sees the k instances as one operator of k-fold speed: it is told each execution time
+divided by k, so that its clock is the backlog that a fair scheduler leaves each of them. Tuples
+that it keeps go where the scheduler says. The loop calls the live objects, one tuple after the
+other, in the order of arrivals and completions.
 """
 
 from __future__ import annotations
@@ -43,9 +44,11 @@ def simulate_shed_operator(
     costs : array-like of float
         The execution time of each tuple, on any instance.
     shedder : a shedder
-        `LoadAwareShedder` or any object with `offer` and `complete`. It is told execution times divided by k.
+        `LoadAwareShedder` or any object with `offer` and `complete`. It is told execution times
+        divided by k.
     scheduler : POSG or int
-        Any object with `instances`, `submit` and `complete`; a number stands for round robin over so many instances.
+        Any object with `instances`, `submit` and `complete`; a number stands for round robin over
+        so many instances.
     underprovisioning : float
         Tuples come evenly, mean(costs) * (1 - underprovisioning) / k apart.
     arrivals : array-like of float, optional
@@ -64,7 +67,8 @@ def simulate_shed_operator(
     >>> shedder = LoadAwareShedder(6.4, window=512, reports=16)
     >>> shedder.train(keys, costs / 4)
     True
-    >>> result = simulate_shed_operator(keys, costs, shedder, POSG(4, window=512), underprovisioning=0.25)
+    >>> scheduler = POSG(4, window=512)
+    >>> result = simulate_shed_operator(keys, costs, shedder, scheduler, underprovisioning=0.25)
     >>> bool(result.average_wait < 2 * 6.4), bool(0.2 < result.dropped_ratio < 0.35)
     (True, True)
     """

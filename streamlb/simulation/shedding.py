@@ -1,9 +1,10 @@
 """One operator behind a shedder, simulated tuple by tuple (Rivetti et al. 2016, section 5).
 
-Tuples come at `arrivals`; what the shedder keeps is executed in order, each for its cost. The operator's messages reach
-the shedder at the end of the execution that caused them. The kernels run the shedder's own step (`streamlb.shedding`),
-so a simulated shedder and a live one fed with the same tuples are in the same state. `waits` float64[m] is the result:
-each tuple's queuing time, -1 if it was dropped.
+Tuples come at `arrivals`; what the shedder keeps is executed in order, each for its cost. The
+operator's messages reach the shedder at the end of the execution that caused them. The kernels run
+the shedder's own step (`streamlb.shedding`), so a simulated shedder and a live one fed with the
+same tuples are in the same state. `waits` float64[m] is the result: each tuple's queuing time, -1
+if it was dropped.
 """
 
 from __future__ import annotations
@@ -22,12 +23,10 @@ from streamlb.shedding.baselines import (
     FullKnowledge,
     RandomShedder,
     StrawMan,
-    clock_of,
-    goal_of,
     offer_known,
     offer_random,
 )
-from streamlb.shedding.clock import DROP, offer_learnt, shedding_of
+from streamlb.shedding.clock import DROP, clock_of, goal_of, offer_learnt, shedding_of
 from streamlb.shedding.local import LoadAwareShedder, execute, operator_of
 from streamlb.shedding.shedder import Shedder
 from streamlb.streams import Zipf, execution_times
@@ -40,7 +39,7 @@ DROPPED = -1.0
 
 @njit(cache=True, nogil=True)
 def _simulate_learnt(tuples, waits, registers, F, W, family, room):
-    """Run a load-aware shedder; return the index of the first tuple at which it watched its goal, m if it never did."""
+    """Run a load-aware shedder; return the first tuple at which it watched its goal, m if none."""
     keys, costs, arrivals = tuples.keys, tuples.costs, tuples.arrivals
     shedding, operator = shedding_of(registers, F, W, family, room), operator_of(registers, F, W)
     own = shedding.own[0]
@@ -75,7 +74,7 @@ def _simulate_learnt(tuples, waits, registers, F, W, family, room):
 
 @njit(cache=True, nogil=True)
 def _simulate_known(tuples, waits, fixed, registers, ring):
-    """Run a shedder that takes every tuple to cost `fixed` or, where that is NaN, what it does cost."""
+    """Run a shedder that takes every tuple to cost `fixed` or, where that is NaN, its true cost."""
     costs, arrivals = tuples.costs, tuples.arrivals
     clock, goal = clock_of(registers), goal_of(registers)
     free = 0.0
@@ -257,7 +256,8 @@ class SheddingResult:
     matrices, replies : int
         Pairs of matrices and replies that the shedder received.
     assignment : int32[m] or None
-        The instance of each tuple, -1 for the dropped, where there are several (`simulate_shed_operator`).
+        The instance of each tuple, -1 for the dropped, where there are several
+        (`simulate_shed_operator`).
     """
 
     waits: np.ndarray
@@ -286,7 +286,7 @@ class SheddingResult:
 
     @property
     def average_completion(self) -> float:
-        """The mean time from arrival to the end of execution of the kept tuples, 0 if there are none."""
+        """The mean time from arrival to the end of execution of the kept tuples, 0 if none."""
         kept = ~self.dropped
         return float((self.waits[kept] + self.costs[kept]).mean()) if kept.any() else 0.0
 
@@ -302,14 +302,14 @@ class SheddingResult:
         return np.cumsum(kept) / np.arange(1, kept.size + 1)
 
     def shedding_ratio(self, baseline: SheddingResult) -> float:
-        """Return how many more tuples were dropped than by a baseline, as a share of the baseline's drops."""
+        """Return how many more tuples were dropped than by a baseline, as a share of its drops."""
         theirs = int(baseline.dropped.sum())
         if theirs == 0:
             raise ValueError("baseline must have dropped something, got no drops")
         return (int(self.dropped.sum()) - theirs) / theirs
 
     def between(self, start: int, stop: int | None = None) -> SheddingResult:
-        """Return the result of tuples start .. stop-1 alone, to leave out a warm-up or to look at a phase."""
+        """Return the result of tuples start .. stop-1 alone, such as those after a warm-up."""
         part = slice(start, stop)
         return SheddingResult(self.waits[part], self.costs[part], self.arrivals[part])
 
@@ -319,8 +319,8 @@ class SheddingResult:
         Returns
         -------
         dict of arrays
-            ``end`` (index after each window's last tuple), ``wait``, ``completion`` (means over kept tuples, NaN if
-            there are none) and ``dropped_ratio``.
+            ``end`` (index after each window's last tuple), ``wait``, ``completion`` (means over
+            kept tuples, NaN if there are none) and ``dropped_ratio``.
         """
         size = _check.integer("size", size, 1)
         starts = np.arange(0, self.waits.size, size)
@@ -368,28 +368,30 @@ def simulate_shedding(
     costs : array-like of float
         The execution time of each tuple.
     policy : {"load_aware", "straw_man", "full_knowledge", "random", "none"} or a shedder
-        The shedder. An object is used as it is, goes on from its state and keeps what it learns; any object with
-        `offer` and `complete` will do, those of streamlb with a goal of streamlb's own run compiled. "none" drops
-        nothing.
+        The shedder. An object is used as it is, goes on from its state and keeps what it learns;
+        any object with `offer` and `complete` will do, those of streamlb with a goal of streamlb's
+        own run compiled. "none" drops nothing.
     threshold : float
         The goal's bound on the queuing time; not for "random" and "none".
     underprovisioning : float
-        Tuples come evenly, mean(costs) * (1 - underprovisioning) apart; below 1, negative for a load below capacity.
-        The share that "random" drops.
+        Tuples come evenly, mean(costs) * (1 - underprovisioning) apart; below 1, negative for a
+        load below capacity. The share that "random" drops.
     seed : int, SeedSequence or None
         Of the hash functions or the random drops.
     arrivals : array-like of float, optional
-        When each tuple comes, instead of evenly: not decreasing, not negative. Phases are streams and arrivals one
-        after the other.
+        When each tuple comes, instead of evenly: not decreasing, not negative. Phases are streams
+        and arrivals one after the other.
     warmup : tuple of (keys, costs), optional
-        Executions to learn from before the stream comes, for "load_aware": see `LoadAwareShedder.train`. Without it
-        the shedder starts in NOP.
+        Executions to learn from before the stream comes, for "load_aware": see
+        `LoadAwareShedder.train`. Without it the shedder starts in NOP.
     mean_cost : float, optional
         What "straw_man" takes every tuple to cost; the stream's mean when None.
     safety : float, optional
-        Share by which estimates are raised. None: epsilon for "load_aware", 0 for the others, as in the paper.
+        Share by which estimates are raised. None: epsilon for "load_aware", 0 for the others, as in
+        the paper.
     **options
-        Further parameters of the shedder: `goal`, `span`, `share` and, for "load_aware", all of `LoadAwareShedder`.
+        Further parameters of the shedder: `goal`, `span`, `share` and, for "load_aware", all of
+        `LoadAwareShedder`.
 
     Returns
     -------
@@ -400,7 +402,7 @@ def simulate_shedding(
     >>> from streamlb import Zipf, execution_times, simulate_shedding
     >>> keys = Zipf(4096, 1.0).draw(32_768, seed=1)
     >>> costs = execution_times(4096, 64, 0.1, 6.4, seed=1)[keys]
-    >>> exact = simulate_shedding(keys, costs, policy="full_knowledge", threshold=6.4, underprovisioning=0.25)
+    >>> exact = simulate_shedding(keys, costs, "full_knowledge", 6.4, underprovisioning=0.25)
     >>> bool(exact.running_average().max() <= 6.4)
     True
     """
@@ -445,7 +447,7 @@ def _check_options(name: str, policy: _Policy, options: dict[str, Any]) -> None:
 
 
 def check_arrivals(arrivals: Any, costs: np.ndarray, underprovisioning: float, instances: int = 1) -> np.ndarray:
-    """Return when tuples come: as given and checked, or evenly, for so many instances at this under-provisioning."""
+    """Return when tuples come: as given, or evenly for so many instances so under-provisioned."""
     if arrivals is None:
         gap = float(costs.mean()) * (1.0 - underprovisioning) / instances if costs.size else 0.0
         return np.arange(costs.size) * gap
@@ -457,7 +459,7 @@ def check_arrivals(arrivals: Any, costs: np.ndarray, underprovisioning: float, i
 
 
 def _run(shedder: Any, tuples: Tuples, waits: np.ndarray) -> int:
-    """Run a shedder by its kernel if it has one; return the first tuple at which it watched its goal."""
+    """Run a shedder, compiled if it can be; return the first tuple at which it watched its goal."""
     start = tuples.arrivals[0] if waits.size else np.inf
     if isinstance(shedder, Shedder) and shedder.offered and start < shedder.last:
         raise ValueError(f"arrivals must not start before the shedder's last tuple, got {start!r}")
@@ -480,11 +482,13 @@ class SheddingLoad(NamedTuple):
 def seven_phases(
     seed: Any = 0, keys: Any = 4096, exponent: Any = 1.0, messages: Any = 20_000, swapped: str = "DEF"
 ) -> SheddingLoad:
-    """Return the stream of the paper's time series (figure 6): phases A to G of changing rate, keys and costs.
+    """Return the stream of a time series in seven phases, A to G, of changing rate, keys and costs.
 
-    A: the load is what the operator can bear. B: twice that. C: as A. D: the most frequent key changes places with
-    one of the greatest cost. E: two thirds of the load of A. F: the load of A, every cost doubled. G: as A. Rates
-    are relative to the mean cost in phase A.
+    It is the one of Rivetti et al. 2016, figure 6.
+
+    A: the load is what the operator can bear. B: twice that. C: as A. D: the most frequent key
+    changes places with one of the greatest cost. E: two thirds of the load of A. F: the load of A,
+    every cost doubled. G: as A. Rates are relative to the mean cost in phase A.
 
     Parameters
     ----------
@@ -501,10 +505,10 @@ def seven_phases(
     --------
     >>> from streamlb import seven_phases, simulate_shedding
     >>> load = seven_phases(seed=1, messages=2000)
-    >>> result = simulate_shedding(
-    ...     load.keys, load.costs, "straw_man", threshold=64.0, arrivals=load.arrivals, mean_cost=load.mean_cost
-    ... )
-    >>> result.windows(2000)["dropped_ratio"].round(1).tolist()[1]  # phase B comes at twice the rate
+    >>> given = {"arrivals": load.arrivals, "mean_cost": load.mean_cost}
+    >>> result = simulate_shedding(load.keys, load.costs, "straw_man", threshold=64.0, **given)
+    >>> dropped = result.windows(2000)["dropped_ratio"]
+    >>> float(dropped[1].round(1))  # phase B comes at twice the rate
     0.5
     """
     if not set(swapped) <= set("ABCDEFG"):

@@ -1,4 +1,5 @@
-"""Twins of the shedding room: the problem by brute force, the shedders, and their simulation tuple by tuple."""
+"""Twins of the shedding room: the problem by brute force, the shedders, and their simulation tuple
+by tuple."""
 
 import itertools
 
@@ -45,7 +46,8 @@ def goal_violated(goal, threshold, waited, wait, span=None, share=None, check="t
 
 
 class KnownCosts:
-    """A shedder that is told each cost: Full Knowledge, or Straw-Man when it is always told the mean."""
+    """A shedder that is told each cost: Full Knowledge, or Straw-Man when it is always told the
+    mean."""
 
     def __init__(self, threshold, growth=1.0, goal="average", span=None, share=None):
         self.threshold, self.growth, self.goal, self.span, self.share = threshold, growth, goal, span, share
@@ -152,7 +154,8 @@ class LoadAware:
 
 
 def simulate_shedding(offer, complete, keys, costs, arrivals):
-    """The waits (None if dropped) of a stream at one operator behind a shedder, from its two calls."""
+    """The waits (None if dropped) of a stream at one operator behind a shedder, from its two
+    calls."""
     waits, queue, free = [], [], 0.0
     for key, cost, now in zip(keys, costs, arrivals):
         while queue and queue[0][2] <= now:

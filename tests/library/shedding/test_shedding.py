@@ -92,7 +92,8 @@ def test_matches_the_twin(trace, options):
 
 @pytest.mark.parametrize("seed", range(60))
 def test_long_traces_match_the_twin(seed):
-    """Long enough for queues longer than a window, matrices that overtake replies, goals that are met and missed."""
+    """Long enough for queues longer than a window, matrices that overtake replies, goals that are
+    met and missed."""
     rng = np.random.default_rng(seed)
     options = {
         "goal": str(rng.choice(GOALS)),
@@ -134,7 +135,8 @@ def test_as_printed_sets_every_option_that_differs_from_the_paper():
 
 
 def test_the_listing_drops_everything_after_the_first_crossing():
-    """The listing's average changes only by keeping: above the threshold it stays there, even when the queue is empty."""
+    """The listing's average changes only by keeping: above the threshold it stays there, even when
+    the queue is empty."""
     listing, text = (LoadAwareShedder(1.0, window=2, safety=0.0, check=check) for check in ("listing", "text"))
     for shedder in (listing, text):
         assert shedder.train([1, 1, 1, 1], [4.0] * 4)
@@ -169,7 +171,8 @@ def test_known_costs_match_the_twin(trace, goal, safety):
 
 @given(traces())
 def test_goals_hold_for_the_waits_they_are_for(trace):
-    """Under full knowledge estimated waits are the true ones, so each goal must hold for every prefix of the kept."""
+    """Under full knowledge estimated waits are the true ones, so each goal must hold for every
+    prefix of the kept."""
     now, shedders = 0.0, {goal: FullKnowledge(6.0, cost_of, goal=goal, span=4, share=0.5) for goal in GOALS}
     arrivals, kept = [], {goal: [] for goal in GOALS}
     for i, (key, gap, _) in enumerate(trace):
@@ -230,7 +233,8 @@ def test_an_own_goal_must_say_true_or_false(answer):
 
 @given(traces(), st.lists(st.floats(0.0, 1.0), min_size=1, max_size=20))
 def test_a_completion_clock_that_goes_backwards_never_drops_more(trace, shares):
-    """The same tuples told with the true times and with earlier ones, all kept: the estimate is never higher."""
+    """The same tuples told with the true times and with earlier ones, all kept: the estimate is
+    never higher."""
     true, early = (LoadAwareShedder(1e12, 2, 0.5, reports=2, safety=0.0) for _ in range(2))
     now, free = 0.0, 0.0
     for number, (key, gap, _) in enumerate(trace):
@@ -250,7 +254,8 @@ def test_nothing_is_dropped_before_the_operator_is_known():
 
 
 def test_an_operator_that_never_answers():
-    """The shedder goes on with its last knowledge, asks again at doubling distances, and says so."""
+    """The shedder goes on with its last knowledge, asks again at doubling distances, and says
+    so."""
     shedder = LoadAwareShedder(1e12, window=2, timeout=8)
     shedder.train([1] * 4, [1.0] * 4)
     epochs = []
@@ -265,7 +270,8 @@ def test_an_operator_that_never_answers():
 
 
 def test_an_exact_reply_gives_the_true_backlog():
-    """With true costs and no safety share the estimate is exact after the first reply, whatever happened before."""
+    """With true costs and no safety share the estimate is exact after the first reply, whatever
+    happened before."""
     shedder = LoadAwareShedder(1e12, window=2, safety=0.0)
     free = 0.0
     for _ in range(6):
@@ -293,7 +299,8 @@ def test_reports_correct_the_clock_without_a_request():
             shedder.offer(1, 0.0)
         for _ in range(2):
             shedder.complete(1, 10.0)  # much more than the shedder thinks
-    # Only the first of the two was asked for: the other's 7 units too many are known by report alone.
+    # Only the first of the two was asked for: the other's 7 units too many are known by report
+    # alone.
     assert quiet.expected_wait(0.0) == 10.0 + 3 * 3.0
     assert told.expected_wait(0.0) == 20.0 + 2 * 3.0
 
@@ -352,7 +359,8 @@ def test_state_of_an_older_version_is_refused_with_both_versions():
 
 
 def test_state_holds_the_tuples_that_are_with_the_operator():
-    """More of them than there is room for at first, and some completed: both go on alike, completion times included."""
+    """More of them than there is room for at first, and some completed: both go on alike,
+    completion times included."""
     first = LoadAwareShedder(1e12, window=64, reports=2, goal="windowed", span=7)
     for i in range(500):
         first.offer(i % 7, 3.0 * i)
@@ -389,12 +397,12 @@ def test_signatures_show_what_is_taken_by_position(kind):
 
 
 def test_every_option_is_a_parameter_and_can_be_read():
-    names = (
-        "threshold window tolerance epsilon delta seed safety goal span share reports timeout clamp sync check start "
-        "clock unseen stability rounding"
-    ).split()
-    assert set(inspect.signature(LoadAwareShedder).parameters) == set(names)
-    assert set(inspect.signature(RemoteShedder).parameters) == set(names) - {"tolerance", "stability"}
+    names = {
+        "threshold", "window", "tolerance", "epsilon", "delta", "seed", "safety", "goal", "span", "share",
+        "reports", "timeout", "clamp", "sync", "check", "start", "clock", "unseen", "stability", "rounding",
+    }  # fmt: skip
+    assert set(inspect.signature(LoadAwareShedder).parameters) == names
+    assert set(inspect.signature(RemoteShedder).parameters) == names - {"tolerance", "stability"}
     operator = {"window", "tolerance", "epsilon", "delta", "seed", "stability", "rounding", "reports", "clock"}
     assert set(inspect.signature(RemoteOperator).parameters) == operator | {"incarnation"}
     assert LoadAwareShedder(6.4, 10).timeout == 160  # 16 windows
@@ -414,7 +422,8 @@ def test_a_misspelt_option_names_the_class_that_was_called(kind):
 
 
 def test_the_average_that_the_goal_is_about():
-    """The shedder's own estimates of 0, 3, 6 and 9 for four tuples at once; a windowed goal forgets the first two."""
+    """The shedder's own estimates of 0, 3, 6 and 9 for four tuples at once; a windowed goal forgets
+    the first two."""
     for goal, average in (("average", 4.5), ("windowed", 7.5)):
         for shedder in (
             LoadAwareShedder(1e6, window=2, safety=0.0, goal=goal, span=2),
@@ -534,7 +543,8 @@ def test_straw_man_can_learn_its_mean():
 
 @pytest.mark.bound
 def test_random_shedder_drops_its_share():
-    """Binomial(100,000, .3): six standard deviations are .0087, a false alarm once in 5e8 seeds; the seed is fixed."""
+    """Binomial(100,000, .3): six standard deviations are .0087, a false alarm once in 5e8 seeds;
+    the seed is fixed."""
     shedder = RandomShedder(0.3, seed=5)
     dropped = sum(shedder.offer(i, float(i)) for i in range(100_000))
     assert abs(dropped / 100_000 - 0.3) < 6 * (0.3 * 0.7 / 100_000) ** 0.5

@@ -1,4 +1,5 @@
-"""Shedder and operator apart: the same as together when messages arrive, and sound when they do not."""
+"""Shedder and operator apart: the same as together when messages arrive, and sound when they do
+not."""
 
 import multiprocessing
 
@@ -30,7 +31,8 @@ def seen(shedder):
 
 
 class Link:
-    """Run a stream through shedder, queue and operator; `fate` says what happens to each of the operator's messages."""
+    """Run a stream through shedder, queue and operator; `fate` says what happens to each of the
+    operator's messages."""
 
     def __init__(self, shedder, operator, fate=lambda: "now"):
         self.shedder, self.operator, self.fate = shedder, operator, fate
@@ -89,7 +91,8 @@ def test_apart_is_together_when_messages_arrive(trace, reports, clock, sync):
 
 @given(TRACES, st.lists(FATES, min_size=1, max_size=30), st.sampled_from([0, 4]), st.booleans())
 def test_no_fate_of_messages_breaks_the_shedder(trace, fates, reports, garble):
-    """Whatever is late, lost, repeated, reordered or altered: no error, finite numbers, no drop before it knows."""
+    """Whatever is late, lost, repeated, reordered or altered: no error, finite numbers, no drop
+    before it knows."""
     turn = iter(fates * 400)
     shape = {"epsilon": 0.2, "delta": 0.25, "seed": 3, "reports": reports}
     link = Link(RemoteShedder(8.0, 4, timeout=3, **shape), RemoteOperator(4, 0.5, **shape), lambda: next(turn))
@@ -221,7 +224,8 @@ def test_bad_calls_change_nothing():
 
 
 def _operate(pipe):
-    """An operator in a process of its own: executes what comes, sends back its messages, ends at None."""
+    """An operator in a process of its own: executes what comes, sends back its messages, ends at
+    None."""
     operator = RemoteOperator(window=8, tolerance=0.2, reports=4)
     while (work := pipe.recv()) is not None:
         pipe.send(operator.complete(*work))
@@ -258,7 +262,8 @@ def test_two_processes():
 
 
 def test_a_restarted_operator_owes_nothing_of_its_old_queue():
-    """The backlog of the old life is no one's wait, and the clock is asked for again though no request was due."""
+    """The backlog of the old life is no one's wait, and the clock is asked for again though no
+    request was due."""
     shedder, operator = trained()
     shedder.offer("a", 10.0)
     for message in operator.complete("a", 1.0, 500.0, shedder.request):
@@ -281,7 +286,8 @@ WILD = st.one_of(
 
 @given(TRACES, st.lists(WILD, max_size=30), st.sampled_from([0, 1, 4]), st.booleans(), st.data())
 def test_wild_messages_never_break_the_shedder(trace, wild, reports, clamp, data):
-    """Any bytes, whole messages with absurd numbers, cut and altered ones: counted, and the state stays finite."""
+    """Any bytes, whole messages with absurd numbers, cut and altered ones: counted, and the state
+    stays finite."""
     shape = {"epsilon": 0.2, "delta": 0.25, "seed": 3, "reports": reports}
     link = Link(RemoteShedder(8.0, 4, timeout=3, clamp=clamp, **shape), RemoteOperator(4, 0.5, **shape))
     now, received = 0.0, 0

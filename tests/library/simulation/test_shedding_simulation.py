@@ -1,4 +1,5 @@
-"""The simulated operator behind a shedder: against its twin and the live shedder; results, phases, bad input."""
+"""The simulated operator behind a shedder: against its twin and the live shedder; results, phases,
+bad input."""
 
 import naive
 import numpy as np
@@ -141,7 +142,8 @@ def test_waits_are_those_of_a_queue():
 @pytest.mark.bound
 @pytest.mark.parametrize("underprovisioning", [-0.1, 0.0, 0.25, 0.9])
 def test_full_knowledge_never_passes_the_threshold(underprovisioning):
-    """A theorem (the rule keeps only what leaves the average in bounds): no false alarm; the slack is for rounding."""
+    """A theorem (the rule keeps only what leaves the average in bounds): no false alarm; the slack
+    is for rounding."""
     for seed in range(5):
         keys, costs = stream(4000, seed)
         result = simulate_shedding(keys, costs, "full_knowledge", 6.4, underprovisioning)
@@ -282,7 +284,8 @@ def test_a_misspelt_option_names_the_function_that_was_called(policy):
 
 
 def test_a_learning_straw_man_and_a_busy_shedder_run_by_their_calls():
-    """Neither can run compiled: the one learns its mean as it goes, the other has tuples of before with its operator."""
+    """Neither can run compiled: the one learns its mean as it goes, the other has tuples of before
+    with its operator."""
     keys, costs = stream(400)
     ref, comp = StrawMan(6.4), StrawMan(6.4)
     np.testing.assert_array_equal(
@@ -296,7 +299,8 @@ def test_a_learning_straw_man_and_a_busy_shedder_run_by_their_calls():
 
 
 def test_one_signature_for_each_kernel():
-    """Kernels that are called from Python must always get the same types: see the contributors' guide."""
+    """Kernels that are called from Python must always get the same types: see the contributors'
+    guide."""
     from numba.core.dispatcher import Dispatcher
 
     from streamlb.shedding import local
