@@ -4,7 +4,7 @@ They have its interface. `StrawMan` takes every tuple to cost the mean, `FullKno
 cost, `RandomShedder` (the paper's Base Line) drops a fixed share at random. The first two use the
 goal and the clock of load-aware shedding and hear nothing from the operator.
 
-State: `_registers` int64, a `CLOCK` record and, but for `RandomShedder`, a `GOAL` record; `_ring`
+State: `_registers` int64, one `WATCHER` record or, for `RandomShedder`, one `CLOCK` record; `_ring`
 float64, the last waits of a windowed goal.
 """
 
@@ -20,17 +20,21 @@ from streamlb import _check
 from streamlb._jit import njit
 from streamlb._options import checked, options_of, takes
 from streamlb.rng import random_unit
-from streamlb.shedding.clock import BACKWARDS, DROP, KEEP, add_cost, clock_of, goal_of, see_time, verdict
-from streamlb.shedding.rules import GoalOptions
+from streamlb.shedding.clock import BACKWARDS, CLOCK, DROP, KEEP, add_cost, see_time, verdict
+from streamlb.shedding.rules import GOAL, GoalOptions
 from streamlb.shedding.shedder import GoalShedder, Shedder, check_time, clock_record, in_one
+
+# A shedder that watches a goal and hears nothing.
+WATCHER = np.dtype([("clock", CLOCK), ("goal", GOAL)])
 
 
 @njit(cache=True, nogil=True, forceinline=True)
-def offer_known(now, cost, forced, clock, goal, ring):
+def offer_known(now, cost, forced, own, ring):
     """Drop or keep a tuple of known cost."""
+    clock = own.clock
     if not see_time(now, clock):
         return BACKWARDS
-    if verdict(now, forced, clock, goal, ring):
+    if verdict(now, forced, clock, own.goal, ring):
         return DROP
     add_cost(cost * clock.growth, now, clock)
     return KEEP
@@ -50,12 +54,12 @@ def offer_random(now, share, seed, clock):
 
 @njit(cache=True, nogil=True)
 def _offer_known(now, cost, forced, registers, ring):
-    return offer_known(now, cost, forced, clock_of(registers), goal_of(registers), ring)
+    return offer_known(now, cost, forced, registers.view(WATCHER)[0], ring)
 
 
 @njit(cache=True, nogil=True)
 def _offer_random(now, share, seed, registers):
-    return offer_random(now, share, np.uint64(seed), clock_of(registers))
+    return offer_random(now, share, np.uint64(seed), registers.view(CLOCK)[0])
 
 
 @dataclass(frozen=True)

@@ -90,19 +90,7 @@ def words(dtype: np.dtype) -> int:
     return dtype.itemsize // 8
 
 
-_CLOCK, _GOAL, _SHEDDER = words(CLOCK), words(CLOCK) + words(GOAL), words(SHEDDER)
-
-
-@njit(nogil=True, inline="always")
-def clock_of(registers):
-    """Return the CLOCK record, with which the registers of every shedder begin."""
-    return registers[:_CLOCK].view(CLOCK)[0]
-
-
-@njit(nogil=True, inline="always")
-def goal_of(registers):
-    """Return the GOAL record, which follows where a goal is watched."""
-    return registers[_CLOCK:_GOAL].view(GOAL)[0]
+_SHEDDER = words(SHEDDER)
 
 
 @njit(nogil=True, inline="always")

@@ -25,7 +25,7 @@ GOAL = np.dtype(
         ("share", "f8"),  # of the tuples that must wait no longer, for PERCENTILE
         ("span", "i8"),  # places in the ring: the tuples averaged over for WINDOWED, otherwise 0
         ("count", "i8"),  # tuples kept while the goal was watched
-        ("over", "i8"),  # how many of them waited longer than the threshold
+        ("over", "i8"),  # how many of them waited longer than the threshold, for PERCENTILE
         ("total", "f8"),  # the sum of their waits, for WINDOWED of those in the ring
     ]
 )
@@ -39,18 +39,14 @@ MOST = 2**62  # the largest number of tuples that an option may name
 def violates(wait, goal, ring):
     """Say whether the goal would be missed by keeping a tuple with this wait."""
     kind, threshold, count = goal.kind, goal.threshold, goal.count
-    if kind == AVERAGE:
+    if kind == AVERAGE or (kind == WINDOWED and count < ring.size):
         return goal.total + wait > threshold * (count + 1.0)
-    if kind == BOUND:
-        return wait > threshold
-    if kind == PERCENTILE:
-        return wait > threshold and goal.over + 1.0 > (1.0 - goal.share) * (count + 1.0)
     if kind == WINDOWED:
-        span = ring.size
-        if count < span:
-            return goal.total + wait > threshold * (count + 1.0)
-        return goal.total - ring[count % span] + wait > threshold * span
-    return count > 0 and goal.total > threshold * count  # the listing, which looks before it adds
+        return goal.total - ring[count % ring.size] + wait > threshold * ring.size
+    if kind == LISTING:  # it looks before it adds
+        return count > 0 and goal.total > threshold * count
+    late = wait > threshold
+    return late and (kind == BOUND or goal.over + 1.0 > (1.0 - goal.share) * (count + 1.0))
 
 
 @njit(cache=True, nogil=True, forceinline=True)
@@ -67,9 +63,9 @@ def count_wait(wait, goal, ring):
             goal.total = total
     else:
         goal.total += wait
+        if goal.kind == PERCENTILE and wait > goal.threshold:
+            goal.over += 1
     goal.count += 1
-    if wait > goal.threshold:
-        goal.over += 1
 
 
 @dataclass(frozen=True)

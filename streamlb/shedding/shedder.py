@@ -17,7 +17,7 @@ from streamlb._options import options_of
 from streamlb.hashing import sketch_family
 from streamlb.keys import key_int
 from streamlb.learning.learner import Cells, estimate_cost, find_columns
-from streamlb.shedding.clock import CLOCK, MARKS, PHASES, SHEDDER, clock_of, expected_wait, words
+from streamlb.shedding.clock import CLOCK, MARKS, PHASES, SHEDDER, expected_wait, words
 from streamlb.shedding.rules import GOAL, ShedderOptions
 
 _CLOCK, _GOAL, _SHEDDER = words(CLOCK), words(CLOCK) + words(GOAL), words(SHEDDER)
@@ -26,7 +26,7 @@ _INF = float("inf")
 
 @njit(cache=True, nogil=True)
 def _expected_wait(now, registers):
-    return expected_wait(now, clock_of(registers))
+    return expected_wait(now, registers[:_CLOCK].view(CLOCK)[0])
 
 
 @njit(cache=True, nogil=True)

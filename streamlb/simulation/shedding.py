@@ -20,13 +20,14 @@ from streamlb import _check
 from streamlb._jit import njit
 from streamlb.keys import key_array
 from streamlb.shedding.baselines import (
+    WATCHER,
     FullKnowledge,
     RandomShedder,
     StrawMan,
     offer_known,
     offer_random,
 )
-from streamlb.shedding.clock import DROP, clock_of, goal_of, offer_learnt, shedding_of
+from streamlb.shedding.clock import CLOCK, DROP, offer_learnt, shedding_of
 from streamlb.shedding.local import LoadAwareShedder, execute, operator_of
 from streamlb.shedding.shedder import Shedder
 from streamlb.streams import Zipf, execution_times
@@ -76,12 +77,12 @@ def _simulate_learnt(tuples, waits, registers, F, W, family, room):
 def _simulate_known(tuples, waits, fixed, registers, ring):
     """Run a shedder that takes every tuple to cost `fixed` or, where that is NaN, its true cost."""
     costs, arrivals = tuples.costs, tuples.arrivals
-    clock, goal = clock_of(registers), goal_of(registers)
+    own = registers.view(WATCHER)[0]
     free = 0.0
     for i in range(costs.size):
         now = arrivals[i]
         cost = fixed if fixed == fixed else costs[i]
-        if offer_known(now, cost, -1, clock, goal, ring) == DROP:
+        if offer_known(now, cost, -1, own, ring) == DROP:
             waits[i] = DROPPED
         else:
             start = max(free, now)
@@ -92,7 +93,7 @@ def _simulate_known(tuples, waits, fixed, registers, ring):
 @njit(cache=True, nogil=True)
 def _simulate_random(tuples, waits, share, seed, registers):
     """Run a shedder that drops a share at random."""
-    costs, arrivals, clock = tuples.costs, tuples.arrivals, clock_of(registers)
+    costs, arrivals, clock = tuples.costs, tuples.arrivals, registers.view(CLOCK)[0]
     free = 0.0
     for i in range(costs.size):
         if offer_random(arrivals[i], share, seed, clock) == DROP:
