@@ -94,6 +94,12 @@ _SHEDDER = words(SHEDDER)
 
 
 @njit(nogil=True, inline="always")
+def own_of(registers):
+    """Return the SHEDDER record, with which the registers of a shedder begin."""
+    return registers[:_SHEDDER].view(SHEDDER)[0]
+
+
+@njit(nogil=True, inline="always")
 def shedding_of(registers, F, W, family, room):
     """Return what a step works on, from the flat arrays at the door.
 

@@ -23,7 +23,7 @@ from streamlb import _check
 from streamlb._jit import njit
 from streamlb._options import as_dict, checked, options_of, takes
 from streamlb.keys import key_int
-from streamlb.learning.learner import LONGEST, CostLearner, LearnerOptions
+from streamlb.learning.learner import LONGEST, Cells, CostLearner, LearnerOptions
 from streamlb.learning.messages import (
     Hello,
     Matrices,
@@ -41,6 +41,7 @@ from streamlb.shedding.clock import (
     NOP,
     SEND,
     offer_learnt,
+    own_of,
     settle,
     settle_report,
     shedding_of,
@@ -56,9 +57,8 @@ def _offer(key, now, forced, registers, F, W, family, room):
 
 
 @njit(cache=True, nogil=True)
-def _take_matrices(registers, F, W, family, room):
-    shedding = shedding_of(registers, F, W, family, room)
-    take_matrices(0, shedding.cells, shedding.own[0])
+def _take_matrices(registers, F, W):
+    take_matrices(0, Cells(F, W), own_of(registers))
 
 
 @njit(cache=True, nogil=True, forceinline=True)
@@ -68,16 +68,16 @@ def _origin(own):
 
 
 @njit(cache=True, nogil=True)
-def _believed(registers, F, W, family, room):
+def _believed(registers):
     """Return what the shedder takes the operator's clock to be once all that was kept is done."""
-    own = shedding_of(registers, F, W, family, room).own[0]
+    own = own_of(registers)
     return own.clock.busy_until + _origin(own)
 
 
 @njit(cache=True, nogil=True)
-def _settle(epoch, clock, registers, F, W, family, room):
+def _settle(epoch, clock, registers):
     """Take the reply to the request of an epoch; False when another one is waited for, or none."""
-    own = shedding_of(registers, F, W, family, room).own[0]
+    own = own_of(registers)
     if own.exchange.waiting == 0 or own.exchange.epoch != epoch:
         return False
     settle(clock - _origin(own), own)
@@ -165,12 +165,9 @@ class RemoteShedder(LearntShedder):
             self.stale += 1
         return told
 
-    def _arrays(self) -> tuple[np.ndarray, ...]:
-        return self._registers, self.F, self._times, self.family, self._room
-
     def _request(self) -> bytes:
         assigned = float(self._exchange["assigned"])
-        return encode(Request(0, self.epoch, _believed(*self._arrays()), assigned))
+        return encode(Request(0, self.epoch, _believed(self._registers), assigned))
 
     def _fits(self, message: Any) -> bool:
         if not isinstance(message, Matrices):
@@ -185,14 +182,15 @@ class RemoteShedder(LearntShedder):
         if isinstance(message, Hello):
             return False
         if isinstance(message, Reply):
-            return _settle(message.epoch, message.clock, *self._arrays())
+            return _settle(message.epoch, message.clock, self._registers)
         if isinstance(message, Report):
-            return _settle_report(message.completed, message.clock, *self._arrays())
+            state = self._registers, self.F, self._times, self.family, self._room
+            return _settle_report(message.completed, message.clock, *state)
         if message.sequence <= self.sequence:
             return False
         self.sequence = message.sequence
         self.F[0], self._times[0] = message.F, message.W
-        _take_matrices(*self._arrays())
+        _take_matrices(self._registers, self.F, self._times)
         return True
 
     def _restarted(self, incarnation: int) -> None:

@@ -17,7 +17,7 @@ from streamlb._options import options_of
 from streamlb.hashing import sketch_family
 from streamlb.keys import key_int
 from streamlb.learning.learner import Cells, estimate_cost, find_columns
-from streamlb.shedding.clock import CLOCK, MARKS, PHASES, SHEDDER, expected_wait, words
+from streamlb.shedding.clock import CLOCK, MARKS, PHASES, SHEDDER, expected_wait, own_of, words
 from streamlb.shedding.rules import GOAL, ShedderOptions
 
 _CLOCK, _GOAL, _SHEDDER = words(CLOCK), words(CLOCK) + words(GOAL), words(SHEDDER)
@@ -33,7 +33,7 @@ def _expected_wait(now, registers):
 def _estimate(key, i, registers, F, W, family):
     at = registers[registers.size - family.shape[0] :]
     find_columns(key, family, F.shape[2], at)
-    return estimate_cost(at, i, Cells(F, W), registers[:_SHEDDER].view(SHEDDER)[0].exchange.unseen)
+    return estimate_cost(at, i, Cells(F, W), own_of(registers).exchange.unseen)
 
 
 def clock_record(growth: float, clamp: bool = True) -> np.ndarray:
