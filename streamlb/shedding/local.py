@@ -6,7 +6,7 @@ wait of each tuple from them (`streamlb.shedding.clock`) and drops those that wo
 (`streamlb.shedding.rules`). Here both sides live in one process; `streamlb.shedding.remote` has
 them apart.
 
-State: `_registers` int64, the records SHEDDER, OPERATOR, LEARNING and LEARNER and room for a key's
+State: `_registers` int64, the records SHEDDER, OPERATOR and LEARNER and room for a key's
 columns; F int64[2, rows, columns], the counts of the operator and of the shedder; `_times`
 float64[3, rows, columns], their sums of execution times and the operator's snapshot; `_room`
 float64, the ring, the marks and, from there on, when the tuples that are still with the operator
@@ -52,16 +52,15 @@ from streamlb.shedding.clock import (
 from streamlb.shedding.rules import PRINTED, ShedderOptions
 from streamlb.shedding.shedder import LearntShedder, check_time
 
-# The operator: how many tuples it has executed, and when it was done with the last one.
-OPERATOR = np.dtype([("done", "i8"), ("wall", "f8")])
-# What an execution works on: the OPERATOR and LEARNING records (arrays of one), and the learner (a
-# stack of one).
-Operator = namedtuple("Operator", "own rules learners")
+# The operator: how it learns, how many tuples it has executed, and when it was done with the last.
+OPERATOR = np.dtype([("rules", LEARNING), ("done", "i8"), ("wall", "f8")])
+
+# What an execution works on: the OPERATOR record (an array of one) and the learner (a stack of one).
+Operator = namedtuple("Operator", "own learners")
 
 # Where the records of the operator begin in the registers, and where they end.
 _OPERATOR = words(SHEDDER)
-_RULES = _OPERATOR + words(OPERATOR)
-_LEARNER = _RULES + words(LEARNING)
+_LEARNER = _OPERATOR + words(OPERATOR)
 _END = _LEARNER + words(LEARNER)
 
 _LEAST_ROOM = 64  # for kept tuples that are not completed
@@ -71,8 +70,8 @@ _NO_TIME = float("nan")
 @njit(nogil=True, inline="always")
 def operator_of(registers, F, W):
     """Return what an execution works on, from the flat arrays at the door; W[2] is the snapshot."""
-    own, rules = registers[_OPERATOR:_RULES].view(OPERATOR), registers[_RULES:_LEARNER].view(LEARNING)
-    return Operator(own, rules, Learners(Cells(F, W), W[2:], registers[_LEARNER:_END].view(LEARNER)))
+    learners = Learners(Cells(F, W), W[2:], registers[_LEARNER:_END].view(LEARNER))
+    return Operator(registers[_OPERATOR:_LEARNER].view(OPERATOR), learners)
 
 
 @njit(nogil=True, inline="always")
@@ -97,7 +96,7 @@ def execute(key, cost, wall, shedding, operator):
     work.wall = wall
     work.done += 1
     find_columns(key, shedding.family, shedding.cells.F.shape[2], shedding.at)
-    stable = learn_execution(shedding.at, cost, 0, learners, operator.rules[0])
+    stable = learn_execution(shedding.at, cost, 0, learners, work.rules)
     clock = learners.own[0].busy if protocol.busy_clock == 1 else wall
     if exchange.waiting == 1 and work.done == exchange.asked:
         settle(clock, own)
@@ -110,9 +109,9 @@ def execute(key, cost, wall, shedding, operator):
 @njit(cache=True, nogil=True)
 def _offer(key, now, forced, registers, F, W, family, room):
     """Offer a tuple and, if it is kept, remember when; FULL when there is no room for that."""
-    shedding, done = shedding_of(registers, F, W, family, room), operator_of(registers, F, W).own[0].done
+    shedding, operator = shedding_of(registers, F, W, family, room), registers[_OPERATOR:_LEARNER].view(OPERATOR)[0]
     pending, kept = _pending(room, shedding), shedding.own[0].clock.kept
-    if kept - done >= pending.size:
+    if kept - operator.done >= pending.size:
         return FULL
     answer = offer_learnt(key, now, forced, 1, shedding)
     if answer in (KEEP, KEEP_AND_ASK):
@@ -145,7 +144,7 @@ def _train(keys, costs, registers, F, W, family, room):
     learners, own = operator.learners, shedding.own[0]
     for i in range(keys.size):
         find_columns(np.int64(keys[i]), family, F.shape[2], shedding.at)
-        if learn_execution(shedding.at, costs[i], 0, learners, operator.rules[0]):
+        if learn_execution(shedding.at, costs[i], 0, learners, operator.own[0].rules):
             _hand_over(learners, own)
             learners.own[0].busy = 0.0  # the operator's clock starts with the first offer
             own.exchange.active = 1
@@ -247,7 +246,9 @@ class LoadAwareShedder(LearntShedder):
         self._room = np.concatenate([self._room, np.zeros(_LEAST_ROOM)])
 
     def _operator_records(self) -> tuple[np.ndarray, ...]:
-        return np.zeros(1, OPERATOR), self.options.rules(), np.zeros(1, LEARNER)
+        operator = np.zeros(1, OPERATOR)
+        operator["rules"] = self.options.rules().view(LEARNING)
+        return operator, np.zeros(1, LEARNER)
 
     @classmethod
     def as_printed(cls, threshold: Any = 6.4, **options: Any) -> LoadAwareShedder:
@@ -263,7 +264,7 @@ class LoadAwareShedder(LearntShedder):
 
     @property
     def _done(self) -> int:
-        return int(self._registers[_OPERATOR:_RULES].view(OPERATOR)[0]["done"])
+        return int(self._registers[_OPERATOR:_LEARNER].view(OPERATOR)[0]["done"])
 
     @property
     def outstanding(self) -> int:
@@ -338,7 +339,7 @@ class LoadAwareShedder(LearntShedder):
             raise ValueError(f"train must come before the first offer, got {self.offered} offers already")
         batch = key_array(keys)
         paid = _check.real_array("costs", costs, batch.size)
-        return _train(batch, paid, self._registers, self.F, self._times, self.family, self._room)
+        return _train(batch, paid, *self._arrays())
 
     def reset(self) -> None:
         """Forget everything but the parameters."""

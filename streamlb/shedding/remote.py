@@ -61,7 +61,7 @@ def _take_matrices(registers, F, W):
     take_matrices(0, Cells(F, W), own_of(registers))
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@njit(nogil=True, inline="always")
 def _origin(own):
     """Return what the operator's clock shows at the first tuple: its time, or 0 for busy time."""
     return 0.0 if own.protocol.busy_clock == 1 else own.clock.origin
@@ -184,8 +184,7 @@ class RemoteShedder(LearntShedder):
         if isinstance(message, Reply):
             return _settle(message.epoch, message.clock, self._registers)
         if isinstance(message, Report):
-            state = self._registers, self.F, self._times, self.family, self._room
-            return _settle_report(message.completed, message.clock, *state)
+            return _settle_report(message.completed, message.clock, *self._arrays())
         if message.sequence <= self.sequence:
             return False
         self.sequence = message.sequence

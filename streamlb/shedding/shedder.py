@@ -187,6 +187,10 @@ class LearntShedder(GoalShedder):
         """Return the records of the operator's side, where it lives in the same process."""
         return ()
 
+    def _arrays(self) -> tuple[np.ndarray, ...]:
+        """Return the arrays that a kernel's `shedding_of` takes, in its order."""
+        return self._registers, self.F, self._times, self.family, self._room
+
     @property
     def _shedder(self) -> Any:
         return self._registers[:_SHEDDER].view(SHEDDER)[0]

@@ -49,13 +49,15 @@ def _simulate_learnt(tuples, waits, registers, F, W, family, room):
     first = m
     done = 0  # the oldest tuple that may be with the operator
     finish = np.inf  # when it leaves, if it was kept
-    for i in range(m):
-        now = arrivals[i]
+    for i in range(m + 1):
+        now = arrivals[i] if i < m else np.inf  # once all have come, the operator executes what it has
         while done < i and finish <= now:
             if waits[done] != DROPPED:
                 execute(np.int64(keys[done]), costs[done], finish - own.clock.origin, shedding, operator)
             done += 1
             finish = -np.inf if done == i or waits[done] == DROPPED else arrivals[done] + waits[done] + costs[done]
+        if i == m:
+            break
         if first == m and own.exchange.active == 1:
             first = i
         if offer_learnt(np.int64(keys[i]), now, -1, 1, shedding) == DROP:
@@ -66,10 +68,6 @@ def _simulate_learnt(tuples, waits, registers, F, W, family, room):
             free = start + costs[i]
         if done == i:
             finish = -np.inf if waits[i] == DROPPED else free
-    for j in range(done, m):
-        if waits[j] != DROPPED:
-            finish = arrivals[j] + waits[j] + costs[j]
-            execute(np.int64(keys[j]), costs[j], finish - own.clock.origin, shedding, operator)
     return first
 
 
@@ -116,7 +114,7 @@ class _Asked:
     options: dict[str, Any]
 
     @property
-    def share(self) -> Any:
+    def raised_by(self) -> Any:
         """The share by which the baselines raise their estimates."""
         return 0.0 if self.safety is None else self.safety
 
@@ -153,15 +151,14 @@ class _LoadAware(_Policy):
         return super().compiled(shedder) and shedder.outstanding == 0
 
     def run(self, shedder, tuples, waits):
-        own = shedder._registers, shedder.F, shedder._times, shedder.family, shedder._room
-        return _simulate_learnt(tuples, waits, *own)
+        return _simulate_learnt(tuples, waits, *shedder._arrays())
 
 
 class _FullKnowledge(_Policy):
     kind = FullKnowledge
 
     def make(self, asked, costs):
-        return FullKnowledge(asked.threshold, safety=asked.share, **asked.options)
+        return FullKnowledge(asked.threshold, safety=asked.raised_by, **asked.options)
 
     def run(self, shedder, tuples, waits):
         _simulate_known(tuples, waits, float("nan"), shedder._registers, shedder._ring)
@@ -174,7 +171,7 @@ class _StrawMan(_Policy):
     def make(self, asked, costs):
         mean = float(costs.mean()) if costs.size else 0.0
         mean = mean if asked.mean_cost is None else asked.mean_cost
-        return StrawMan(asked.threshold, mean, safety=asked.share, **asked.options)
+        return StrawMan(asked.threshold, mean, safety=asked.raised_by, **asked.options)
 
     def compiled(self, shedder):
         return super().compiled(shedder) and shedder.options.mean_cost is not None  # else it learns as it goes
@@ -189,7 +186,7 @@ class _Random(_Policy):
     takes = ()
 
     def make(self, asked, costs):
-        return RandomShedder(max(0.0, asked.underprovisioning), asked.seed, safety=asked.share)
+        return RandomShedder(max(0.0, asked.underprovisioning), asked.seed, safety=asked.raised_by)
 
     def compiled(self, shedder):
         return True
