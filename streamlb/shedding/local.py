@@ -55,7 +55,7 @@ from streamlb.shedding.shedder import LearntShedder, check_time
 # The operator: how it learns, how many tuples it has executed, and when it was done with the last.
 OPERATOR = np.dtype([("rules", LEARNING), ("done", "i8"), ("wall", "f8")])
 
-# What an execution works on: the OPERATOR record (an array of one) and the learner (a stack of one).
+# What an execution works on: the OPERATOR record and the learner, each an array or a stack of one.
 Operator = namedtuple("Operator", "own learners")
 
 # Where the records of the operator begin in the registers, and where they end.
