@@ -68,8 +68,11 @@ def _check_rule(check: str, seed: int) -> dict[str, Any]:
     shedder = warm_shedder(THRESHOLD, stream, times, seed, check=check)
     result = simulate_shedding(keys, times[keys.astype(np.int64)], shedder, underprovisioning=0.25)
     last_kept = int(np.flatnonzero(~result.dropped)[-1])
+    own = shedder._s  # the average that the shedder itself keeps
+    from streamlb.shedding import core
+
     return {
-        "own_average": shedder.average_wait,  # the average that the shedder itself keeps
+        "own_average": float(own[core.TOTAL] / max(1.0, own[core.COUNT])),
         "last_kept": last_kept / keys.size,
         "dropped": result.dropped_ratio,
     }
