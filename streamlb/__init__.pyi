@@ -1,4 +1,5 @@
-# The public names of streamlb, one line each: read by type checkers, and by __init__.py, which loads a name on first use.
+# The public names of streamlb, one in each line. Type checkers read them here, and so does
+# __init__.py, which loads a name on first use.
 from streamlb._version import __version__ as __version__
 
 # keys, streams and metrics
@@ -70,7 +71,7 @@ from streamlb.simulation.capacity import fast_and_slow as fast_and_slow
 from streamlb.simulation.capacity import simulate_capacity as simulate_capacity
 from streamlb.simulation.cluster import ClusterResult as ClusterResult
 from streamlb.simulation.cluster import simulate_cluster as simulate_cluster
-from streamlb.simulation.composed import simulate_shed_operator as simulate_shed_operator
+from streamlb.simulation.shed_operator import simulate_shed_operator as simulate_shed_operator
 from streamlb.simulation.operator import OperatorResult as OperatorResult
 from streamlb.simulation.operator import simulate_operator as simulate_operator
 from streamlb.simulation.pipeline import PipelineResult as PipelineResult

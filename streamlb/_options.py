@@ -1,9 +1,10 @@
-"""Options that live once: a frozen dataclass that checks itself, for every class that takes them.
+"""Options in one place: a frozen dataclass that checks itself, used by every class that takes them.
 
 `@takes(Options)` gives a class the dataclass's signature and a read-only property for each option
-that the class does not define itself. `options_of` makes the options of such a class from the
-arguments of its call, `bind` those of a function, so that a misspelt one is reported under the name
-of the class or function that the user called.
+that the class does not define itself. `@shows(Options)` gives a function the dataclass's options in
+its signature. `options_of` makes the options of such a class from the arguments of its call, `bind`
+those of a function, so that a misspelt one is reported under the name of the class or function that
+the user called.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 _Class = TypeVar("_Class", bound=type)
+_Function = TypeVar("_Function", bound=Callable)
 
 
 def checked(options: Any, **values: Any) -> None:
@@ -38,7 +40,7 @@ def bind(caller: str, options: Any, args: tuple, kwargs: dict[str, Any], signatu
 
 
 def as_dict(options: Any, kind: Any = None) -> dict[str, Any]:
-    """Return the options by name, in order: what a state or a repr shows. With `kind`, a base, only those of that base."""
+    """Return the options by name, in order, of all or of those that a base `kind` has."""
     return {field.name: getattr(options, field.name) for field in dataclasses.fields(kind or options)}
 
 
@@ -64,7 +66,7 @@ def signature_of(options: type, positional: str | None = None, without: str = ""
 
 
 def takes(options: type, positional: str | None = None, without: str = "") -> Callable[[_Class], _Class]:
-    """Return a decorator for a class that keeps an instance of this dataclass in `options`.
+    """Return a decorator for a class that keeps an instance of this dataclass in `self.options`.
 
     Which of the options it takes, and which by position, is as for `signature_of`.
     """
@@ -93,3 +95,19 @@ def options_dict(made: Any) -> dict[str, Any]:
 
 def _reader(name: str) -> Callable[[Any], Any]:
     return lambda self: getattr(self.options, name)
+
+
+def shows(options: type) -> Callable[[_Function], _Function]:
+    """Return a decorator for a function that hands its `**options` to `bind` with this dataclass.
+
+    The function then shows the dataclass's options in its signature, behind its own parameters.
+    """
+
+    def decorate(function: _Function) -> _Function:
+        signature = inspect.signature(function)
+        own = [each for each in signature.parameters.values() if each.kind is not inspect.Parameter.VAR_KEYWORD]
+        both = [*own, *inspect.signature(options).parameters.values()]
+        function.__signature__ = signature.replace(parameters=both)  # type: ignore[attr-defined]
+        return function
+
+    return decorate

@@ -1,4 +1,4 @@
-"""The command line, as a user meets it."""
+"""The command line, as users see it."""
 
 import os
 import shutil
@@ -127,11 +127,11 @@ def test_cache_state_tells_warm_from_cold(monkeypatch, tmp_path):
         return folders.setdefault(path, str(tmp_path / os.path.basename(path)))
 
     monkeypatch.setattr(_jit, "cache_folder", folder_of)
-    assert cli._cache_state().startswith("cold: compiled for 0 of")
+    assert cli.info()["kernels"].startswith("cold: compiled for 0 of")
     for count, folder in enumerate(folders.values(), 1):
         os.makedirs(folder)
         Path(folder, "kernel.nbi").touch()
-        assert cli._cache_state().startswith(
+        assert cli.info()["kernels"].startswith(
             "warm" if count == len(folders) else f"partly warm: compiled for {count} of"
         )
     assert os.path.join(os.path.dirname(cli.__file__), "hashing.py") in folders
@@ -139,7 +139,7 @@ def test_cache_state_tells_warm_from_cold(monkeypatch, tmp_path):
 
 
 def test_every_claim_is_complete():
-    """What the report needs of a claim, and grids that are JSON, in both profiles."""
+    """Every claim has what the report needs, and grids that are JSON in both profiles."""
     claims = all_claims()
     ids = [claim.id for claim in claims]
     assert len(ids) == len(set(ids))
@@ -156,7 +156,10 @@ def test_every_claim_is_complete():
 
 @pytest.mark.spark
 def test_validate_from_a_bare_checkout_in_a_folder_with_a_space(tmp_path):
-    """The real command on a copy of the sources that is not installed: workers import that copy, and nothing else is written."""
+    """Run the real command on a copy of the sources that is not installed.
+
+    The workers import that copy, and nothing else is written.
+    """
     checkout = tmp_path / "a checkout"
     ignore = shutil.ignore_patterns("__pycache__")
     for name in ("streamlb", "analysis", "validation"):
