@@ -52,7 +52,7 @@ from streamlb.scheduling.posg import POSGScheduler as POSGScheduler
 from streamlb.shedding.baselines import FullKnowledge as FullKnowledge
 from streamlb.shedding.baselines import RandomShedder as RandomShedder
 from streamlb.shedding.baselines import StrawMan as StrawMan
-from streamlb.shedding.load_aware import LoadAwareShedder as LoadAwareShedder
+from streamlb.shedding.local import LoadAwareShedder as LoadAwareShedder
 from streamlb.shedding.remote import RemoteOperator as RemoteOperator
 from streamlb.shedding.remote import RemoteShedder as RemoteShedder
 

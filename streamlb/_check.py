@@ -35,7 +35,8 @@ def real(
     high_open: bool = False,
 ) -> float:
     """Return `value` as a finite float within the interval; an open end excludes its bound."""
-    if isinstance(value, (bool, np.bool_)) or not isinstance(value, numbers.Real):
+    quick = type(value) is float  # what live calls give: the tests below take longer than some kernels
+    if not quick and (isinstance(value, (bool, np.bool_)) or not isinstance(value, numbers.Real)):
         raise TypeError(f"{name} must be a real number, got {value!r} of type {type(value).__name__}")
     number = float(value)
     below = low is not None and (number <= low if low_open else number < low)

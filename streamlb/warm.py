@@ -129,7 +129,7 @@ def _scheduling() -> None:
 
 def _shedding() -> None:
     from streamlb.shedding.baselines import RandomShedder, StrawMan
-    from streamlb.shedding.load_aware import LoadAwareShedder
+    from streamlb.shedding.local import LoadAwareShedder
     from streamlb.shedding.remote import RemoteOperator, RemoteShedder
     from streamlb.simulation.shedding import POLICIES, simulate_shedding
 
