@@ -8,6 +8,7 @@ that the user called.
 from __future__ import annotations
 
 import dataclasses
+import functools
 import inspect
 from collections.abc import Callable
 from typing import Any, TypeVar
@@ -21,9 +22,17 @@ def checked(options: Any, **values: Any) -> None:
         object.__setattr__(options, name, value)
 
 
+@functools.cache
+def signature_of(options: Any) -> inspect.Signature:
+    """Return the signature of an options dataclass; a `seed` that is given by name only stands last."""
+    signature = inspect.signature(options)
+    order = sorted(signature.parameters.values(), key=lambda p: p.name == "seed" and p.kind is p.KEYWORD_ONLY)
+    return signature.replace(parameters=order, return_annotation=inspect.Signature.empty)
+
+
 def bind(caller: str, options: Any, args: tuple, kwargs: dict[str, Any]) -> Any:
     """Return `options(*args, **kwargs)`, or a TypeError that names `caller` and what it takes."""
-    signature = inspect.signature(options)
+    signature = signature_of(options)
     try:
         signature.bind(*args, **kwargs)
     except TypeError as error:
@@ -33,8 +42,8 @@ def bind(caller: str, options: Any, args: tuple, kwargs: dict[str, Any]) -> Any:
 
 
 def as_dict(options: Any) -> dict[str, Any]:
-    """Return the options by name, in order: what a state or a repr shows."""
-    return {field.name: getattr(options, field.name) for field in dataclasses.fields(options)}
+    """Return the options by name, in the order of the signature: what a state or a repr shows."""
+    return {name: getattr(options, name) for name in signature_of(options.__class__).parameters}
 
 
 def show(name: str, values: dict[str, Any]) -> str:
@@ -47,7 +56,7 @@ def takes(options: type) -> Callable[[_Class], _Class]:
 
     def decorate(cls: _Class) -> _Class:
         cls._Options = options  # type: ignore[attr-defined]
-        cls.__signature__ = inspect.signature(options)  # type: ignore[attr-defined]
+        cls.__signature__ = signature_of(options)  # type: ignore[attr-defined]
         for field in dataclasses.fields(options):
             if not hasattr(cls, field.name):
                 setattr(cls, field.name, property(_reader(field.name), doc=f"The option `{field.name}`."))
@@ -57,4 +66,7 @@ def takes(options: type) -> Callable[[_Class], _Class]:
 
 
 def _reader(name: str) -> Callable[[Any], Any]:
-    return lambda self: getattr(self.options, name)
+    def read(self: Any) -> Any:
+        return getattr(self.options, name)
+
+    return read

@@ -8,13 +8,15 @@ int32[sources, size] holds the hot keys' lists of workers, one after the other; 
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
 
 from streamlb import _check
 from streamlb._jit import njit
-from streamlb.groupings.base import MAX_WORKERS, SEED, Grouping, source_of, weight_of
+from streamlb._options import checked, takes
+from streamlb.groupings.base import MAX_WORKERS, Grouping, shared_of, source_of, weight_of
 from streamlb.groupings.head import (
     CAPACITY,
     CHANGES,
@@ -31,6 +33,7 @@ from streamlb.groupings.head import (
     START,
     TABLE,
     HeadGrouping,
+    HeadOptions,
     is_hot,
     least_worker,
     registers_of,
@@ -164,7 +167,7 @@ def _list_workers(key, slot, workers, meta, own, row, pool):
     own[FILLED] += length
     own[STAMP] += 1
     distinct = meta[DISTINCT] != 0
-    h = key_hash(key, family_of(np.uint64(meta[SEED])))
+    h = key_hash(key, family_of(shared_of(meta).seed))
     list_candidates(h, distinct, workers, own[STAMP], stamps, pool[place : place + length])
     records[slot, PLACE], records[slot, LENGTH] = place, length
     return True
@@ -249,7 +252,7 @@ def _route(key, source, weight, load, meta, sketch, pool):
     key = np.uint64(key)
     worker = _step(key, weight, load[source], meta, own, slots, counts, table, row, records, pool[source])
     if worker >= 0:
-        meta[0] += 1
+        shared_of(meta).messages += 1
     return worker
 
 
@@ -283,10 +286,28 @@ def _route_many(keys, weights, source, load, meta, sketch, pool, out, place):
                 return True
             out[i] = worker
         place[1] = 0
-    meta[0] += keys.size
+    shared_of(meta).messages += keys.size
     return False
 
 
+@dataclass(frozen=True)
+class DChoicesOptions(HeadOptions):
+    """Hold the options of D-Choices and check them."""
+
+    _: KW_ONLY
+    epsilon: float = 1e-4
+    choices: int | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        checked(
+            self,
+            epsilon=_check.real("epsilon", self.epsilon, 0, low_open=True),
+            choices=None if self.choices is None else _check.integer("choices", self.choices, 2, MAX_WORKERS),
+        )
+
+
+@takes(DChoicesOptions)
 class DChoices(HeadGrouping):
     """Send hot keys to the least loaded of d workers, other keys to the less loaded of their two (D-Choices).
 
@@ -299,8 +320,6 @@ class DChoices(HeadGrouping):
         Number of workers.
     sources : int, default 1
         Number of sources, each with its own loads, sketch and d.
-    epsilon : float, default 1e-4
-        The imbalance, as a share of all messages, that d is solved for: a target, not a guarantee.
     theta : float, optional
         The share from which a key is hot, in (0, 1); 1 / (5 workers) by default.
     capacity : int, optional
@@ -311,6 +330,8 @@ class DChoices(HeadGrouping):
         Whether a key's workers are all different, or hashed one by one as in the paper, so that some coincide.
     ties : {"rotate", "first"}
         Which of equally loaded workers a hot key takes: the next in its source's turn, or the first.
+    epsilon : float, default 1e-4
+        The imbalance, as a share of all messages, that d is solved for: a target, not a guarantee.
     choices : int, optional
         A fixed d, 2 or more, instead of solving for it; `workers` or more means all workers.
     seed : int, numpy.random.SeedSequence or None, default 0
@@ -328,38 +349,12 @@ class DChoices(HeadGrouping):
     0
     """
 
-    __slots__ = ("choices", "epsilon")
-    _options = ("epsilon", "theta", "capacity", "guard", "candidates", "ties", "choices")
+    __slots__ = ()
+    epsilon: float  # options, as attributes to read
+    choices: int | None
     _arrays = ("load", "meta", "sketch", "pool")
     _route = staticmethod(_route)
     _route_many = staticmethod(_route_many)
-
-    def __init__(
-        self,
-        workers: int,
-        sources: int = 1,
-        *,
-        epsilon: float = 1e-4,
-        theta: float | None = None,
-        capacity: int | None = None,
-        guard: bool = True,
-        candidates: str = "distinct",
-        ties: str = "rotate",
-        choices: int | None = None,
-        seed: Any = 0,
-    ):
-        self.epsilon = _check.real("epsilon", epsilon, 0, low_open=True)
-        self.choices = None if choices is None else _check.integer("choices", choices, 2, MAX_WORKERS)
-        super().__init__(
-            workers,
-            sources,
-            theta=theta,
-            capacity=capacity,
-            guard=guard,
-            candidates=candidates,
-            ties=ties,
-            seed=seed,
-        )
 
     def _tolerance(self) -> float:
         return self.epsilon

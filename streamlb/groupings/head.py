@@ -10,13 +10,15 @@ int64[sources, ...], a row a source: its sketch's keys, counts and index one aft
 from __future__ import annotations
 
 import math
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
 
 from streamlb import _check
 from streamlb._jit import njit
-from streamlb.groupings.base import MAX_WORKERS, SEED, Grouping, send_to_lesser
+from streamlb._options import checked, takes
+from streamlb.groupings.base import Grouping, GroupingOptions, send_to_lesser, shared_of
 from streamlb.hashing import derive, family_of, first_candidate, key_hash, second_candidate
 from streamlb.sketches.space_saving import CURSOR, LEVEL, TOTAL, USED, table_size
 
@@ -71,7 +73,7 @@ def second_choice(h, first, n):
 @njit(cache=True, nogil=True, forceinline=True)
 def send_tail(key, weight, load, meta):
     """Add a message of a key that is not hot to the less loaded of its two workers and return that worker."""
-    h, n = key_hash(key, family_of(np.uint64(meta[SEED]))), load.size
+    h, n = key_hash(key, family_of(shared_of(meta).seed)), load.size
     first = first_candidate(h, n)
     second = second_choice(h, first, n) if meta[DISTINCT] != 0 else second_candidate(h, n)
     return send_to_lesser(first, second, weight, load)
@@ -103,6 +105,32 @@ def least_worker(load, meta, own):
     return at
 
 
+@dataclass(frozen=True)
+class HeadOptions(GroupingOptions):
+    """Hold the options of a grouping that treats hot keys apart, and check them."""
+
+    _: KW_ONLY
+    theta: float | None = None
+    capacity: int | None = None
+    guard: bool = True
+    candidates: str = "distinct"
+    ties: str = "rotate"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        theta = 0.2 / self.workers if self.theta is None else _theta(self.theta)
+        least = math.ceil(1 / theta)
+        checked(
+            self,
+            theta=theta,
+            capacity=max(1000, 2 * least) if self.capacity is None else _capacity(self.capacity, least, theta),
+            guard=_flag("guard", self.guard),
+            candidates=_check.choice("candidates", self.candidates, ("distinct", "independent")),
+            ties=_check.choice("ties", self.ties, ("rotate", "first")),
+        )
+
+
+@takes(HeadOptions)
 class HeadGrouping(Grouping):
     """Base of the groupings that treat hot keys apart.
 
@@ -123,18 +151,13 @@ class HeadGrouping(Grouping):
         Which of equally loaded workers a hot key takes: the next in turn, each source in a turn of its own, or the first.
     """
 
-    __slots__ = ("candidates", "capacity", "guard", "theta", "ties")
+    __slots__ = ()
+    theta: float  # options, as attributes to read
+    capacity: int
+    guard: bool
+    candidates: str
+    ties: str
     _arrays: tuple[str, ...] = ("load", "meta", "sketch")
-
-    def __init__(self, workers, sources, *, theta, capacity, guard, candidates, ties, seed):
-        workers = _check.integer("workers", workers, 1, MAX_WORKERS)
-        self.theta = 0.2 / workers if theta is None else _theta(theta)
-        least = math.ceil(1 / self.theta)
-        self.capacity = max(1000, 2 * least) if capacity is None else _capacity(capacity, least, self.theta)
-        self.guard = _flag("guard", guard)
-        self.candidates = _check.choice("candidates", candidates, ("distinct", "independent"))
-        self.ties = _check.choice("ties", ties, ("rotate", "first"))
-        super().__init__(workers, sources, seed=seed)
 
     def _row_size(self) -> int:
         """Return how many words a source takes in `sketch`."""

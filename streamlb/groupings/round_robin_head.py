@@ -1,16 +1,16 @@
-"""Round robin for the head: hot keys go round robin over all workers, the others to the less loaded of two (paper 001, III-B).
+"""Round robin for the head: hot keys go to all workers in turn, others to the less loaded of two.
+
+It is the load-oblivious baseline of Nasir et al. 2016, section III-B.
 
 State: load, meta and sketch as in `head`.
 """
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from streamlb._jit import njit
-from streamlb.groupings.base import source_of, weight_of
+from streamlb.groupings.base import shared_of, source_of, weight_of
 from streamlb.groupings.head import NEXT, HeadGrouping, is_hot, registers_of, send_tail, sketch_of
 from streamlb.sketches.space_saving import TOTAL, offer
 
@@ -30,7 +30,7 @@ def _step(key, weight, load, meta, own, slots, counts, table):
 @njit(cache=True, nogil=True)
 def _route(key, source, weight, load, meta, sketch):
     source = source_of(source, load, meta)
-    meta[0] += 1
+    shared_of(meta).messages += 1
     own = registers_of(source, meta)
     slots, counts, table = sketch_of(sketch[source], meta)
     return _step(np.uint64(key), weight, load[source], meta, own, slots, counts, table)
@@ -41,7 +41,7 @@ def _route_many(keys, weights, source, load, meta, sketch, out):
     # Sources share nothing, so each one's messages are routed together: its sketch stays in the cache.
     stride = load.shape[0] if source < 0 else 1
     first = source_of(source, load, meta)
-    meta[0] += keys.size
+    shared_of(meta).messages += keys.size
     for start in range(min(stride, keys.size)):
         source = (first + start) % load.shape[0]
         own, own_load = registers_of(source, meta), load[source]
@@ -84,29 +84,5 @@ class RoundRobinHead(HeadGrouping):
     """
 
     __slots__ = ()
-    _options = ("theta", "capacity", "guard", "candidates", "ties")
     _route = staticmethod(_route)
     _route_many = staticmethod(_route_many)
-
-    def __init__(
-        self,
-        workers: int,
-        sources: int = 1,
-        *,
-        theta: float | None = None,
-        capacity: int | None = None,
-        guard: bool = True,
-        candidates: str = "distinct",
-        ties: str = "rotate",
-        seed: Any = 0,
-    ):
-        super().__init__(
-            workers,
-            sources,
-            theta=theta,
-            capacity=capacity,
-            guard=guard,
-            candidates=candidates,
-            ties=ties,
-            seed=seed,
-        )
