@@ -43,7 +43,7 @@ from streamlb.groupings.head import (
 )
 from streamlb.groupings.solve_d import fewest_choices
 from streamlb.hashing import candidate, family_of, first_candidate, key_hash
-from streamlb.sketches.space_saving import TOTAL, offer
+from streamlb.sketches.space_saving import offer
 
 # A record: where its list is in the pool and how long; with which d it was last used; AT, LOW, REST: see _least_candidate.
 PLACE, LENGTH, USED_D, AT, LOW, REST, LISTED = range(7)
@@ -68,44 +68,45 @@ def hot_of(row, meta):
 
 
 @njit(cache=True, nogil=True)
-def _note(choices, own, history):
+def _note(choices, total, own, history):
     """Write down that d has changed; when the room is used up, every second entry goes."""
     if own[CHANGES] == HISTORY:
         for i in range(HISTORY // 2):
             history[2 * i], history[2 * i + 1] = history[4 * i], history[4 * i + 1]
         own[CHANGES] = HISTORY // 2
-    history[2 * own[CHANGES]], history[2 * own[CHANGES] + 1] = own[TOTAL], choices
+    history[2 * own[CHANGES]], history[2 * own[CHANGES] + 1] = total, choices
     own[CHANGES] += 1
 
 
 @njit(cache=True, nogil=True)
 def _solve(workers, meta, own, row):
     """Set d by the keys that are hot now, and drop from the list of hot keys those that are not any more."""
-    _slots, counts, _table = sketch_of(row, meta)
+    counters = sketch_of(row, own, meta)
+    counts, total = counters.counts, counters.own.total
     records, order, shares, history, _stamps = hot_of(row, meta)
     hot = 0
     for i in range(own[HOT]):
         slot = order[i]
-        if not is_hot(slot, counts, meta, own):
+        if not is_hot(slot, counters, meta):
             records[slot, LISTED] = 0
             continue
         at = hot  # insertion: the list stays in order but for a few neighbours
-        while at > 0 and counts[0, order[at - 1]] < counts[0, slot]:
+        while at > 0 and counts[order[at - 1]] < counts[slot]:
             order[at] = order[at - 1]
             at -= 1
         order[at] = slot
         hot += 1
     own[HOT] = hot
     for i in range(hot):
-        shares[i] = counts[0, order[i]] / own[TOTAL]
+        shares[i] = counts[order[i]] / total
     if meta[FIXED] > 0:
         choices = min(meta[FIXED], workers)
     else:
         choices = fewest_choices(shares[:hot], workers, meta.view(np.float64)[EPSILON], meta[DISTINCT] != 0)
     if choices != own[CHOICES]:
-        _note(choices, own, history)
+        _note(choices, total, own, history)
         own[CHOICES] = choices
-    own[SOLVE] = own[TOTAL] + 1 + own[TOTAL] // 100
+    own[SOLVE] = total + 1 + total // 100
 
 
 @njit(cache=True, nogil=True)
@@ -217,18 +218,18 @@ def _hot_worker(key, slot, load, meta, own, row, records, pool):
 
 
 @njit(cache=True, nogil=True, forceinline=True)
-def _step(key, weight, load, meta, own, slots, counts, table, row, records, pool):
+def _step(key, weight, load, meta, own, counters, row, records, pool):
     """Route one message; -1 asks for a larger pool and another call, which goes on where this one stopped."""
     if own[PENDING] == 0:
-        own[TOTAL] += weight
-        slot = offer(key, weight, slots, counts, table, own)
+        counters.own.total += weight
+        slot = offer(key, weight, counters)
         if slot < 0:
             slot = ~slot
             if records[slot, USED_D] + records[slot, LISTED] != 0:
                 _change_hands(slot, meta, own, row)
-        if own[TOTAL] >= own[SOLVE]:
+        if counters.own.total >= own[SOLVE]:
             _solve(load.size, meta, own, row)
-        if not is_hot(slot, counts, meta, own):
+        if not is_hot(slot, counters, meta):
             return send_tail(key, weight, load, meta)
         if records[slot, LISTED] == 0:
             _enlist(slot, load.size, meta, own, row)
@@ -247,10 +248,10 @@ def _step(key, weight, load, meta, own, slots, counts, table, row, records, pool
 def _route(key, source, weight, load, meta, sketch, pool):
     source = source_of(source, load, meta)
     own, row = registers_of(source, meta), sketch[source]
-    slots, counts, table = sketch_of(row, meta)
+    counters = sketch_of(row, own, meta)
     records, _order, _shares, _history, _stamps = hot_of(row, meta)
     key = np.uint64(key)
-    worker = _step(key, weight, load[source], meta, own, slots, counts, table, row, records, pool[source])
+    worker = _step(key, weight, load[source], meta, own, counters, row, records, pool[source])
     if worker >= 0:
         shared_of(meta).messages += 1
     return worker
@@ -265,22 +266,11 @@ def _route_many(keys, weights, source, load, meta, sketch, pool, out, place):
     for turn in range(place[0], min(stride, keys.size)):
         source = (first + turn) % load.shape[0]
         own, row = registers_of(source, meta), sketch[source]
-        slots, counts, table = sketch_of(row, meta)
+        counters = sketch_of(row, own, meta)
         records, _order, _shares, _history, _stamps = hot_of(row, meta)
         for i in range(max(turn, place[1]), keys.size, stride):
-            worker = _step(
-                keys[i],
-                weight_of(weights, i),
-                load[source],
-                meta,
-                own,
-                slots,
-                counts,
-                table,
-                row,
-                records,
-                pool[source],
-            )
+            weight = weight_of(weights, i)
+            worker = _step(keys[i], weight, load[source], meta, own, counters, row, records, pool[source])
             if worker < 0:
                 place[0], place[1] = turn, i
                 return True

@@ -20,12 +20,13 @@ from streamlb._jit import njit
 from streamlb._options import checked, takes
 from streamlb.groupings.base import Grouping, GroupingOptions, send_to_lesser, shared_of
 from streamlb.hashing import derive, family_of, first_candidate, key_hash, second_candidate
-from streamlb.sketches.space_saving import CURSOR, LEVEL, TOTAL, USED, table_size
+from streamlb.sketches.space_saving import REGISTERS as SKETCH
+from streamlb.sketches.space_saving import Counters, table_size
 
 # meta: what all messages share, after MESSAGES and SEED; theta, epsilon and floor are the bits of floats. FIXED: a given d.
 THETA, EPSILON, FLOOR, DISTINCT, ROTATE, CAPACITY, TABLE, FIXED = range(2, 10)
 OWN = 10
-# Registers of a source, after its sketch's USED, LEVEL, CURSOR and TOTAL. LEAST, NEXT, LEFT: see least_of.
+# Registers of a source, after the four of its sketch. LEAST, NEXT, LEFT: see least_of.
 # START: where a source's turn begins. CHOICES is d; the rest belongs to D-Choices: the total at which d is next SOLVEd, how many
 # keys are HOT, how often d has CHANGED, how far the pool is FILLED, the last STAMP, a counter whose message is PENDING.
 LEAST, NEXT, LEFT, START, CHOICES, SOLVE, HOT, CHANGES, FILLED, STAMP, PENDING = range(4, 15)
@@ -43,24 +44,25 @@ def registers_of(source, meta):
 
 
 @njit(nogil=True, inline="always")
-def sketch_of(row, meta):
-    """Return the parts of a source's SpaceSaving sketch, views: slots, counts and table."""
+def sketch_of(row, own, meta):
+    """Return a source's SpaceSaving sketch: views of its row and of its first registers."""
     capacity = meta[CAPACITY]
-    slots = row[:capacity].view(np.uint64)
-    counts = row[capacity : 3 * capacity].reshape((2, capacity))
+    keys = row[:capacity].view(np.uint64)
+    counts = row[capacity : 2 * capacity]
+    errors = row[2 * capacity : 3 * capacity]
     table = row[3 * capacity : 3 * capacity + meta[TABLE] // 2].view(np.int32)
-    return slots, counts, table
+    return Counters(keys, counts, errors, table, own[:4].view(SKETCH)[0])
 
 
 @njit(cache=True, nogil=True, forceinline=True)
-def is_hot(slot, counts, meta, own):
+def is_hot(slot, counters, meta):
     """Return whether a counter's key is hot now; with the guard, what the count may have inherited is left out."""
     parameters = meta.view(np.float64)
     slot = np.uint64(slot)
-    count = counts[0, slot]
+    count = counters.counts[slot]
     if parameters[FLOOR] >= 1.0:
-        count -= counts[1, slot]
-    return count >= max(parameters[THETA] * own[TOTAL], parameters[FLOOR])
+        count -= counters.errors[slot]
+    return count >= max(parameters[THETA] * counters.own.total, parameters[FLOOR])
 
 
 @njit(cache=True, nogil=True, forceinline=True)
@@ -169,7 +171,9 @@ class HeadGrouping(Grouping):
         meta[[DISTINCT, ROTATE]] = self.candidates == "distinct", self.ties == "rotate"
         meta[[CAPACITY, TABLE]] = self.capacity, table_size(self.capacity)
         own = self._registers(meta)
-        own[:, LEVEL], own[:, CURSOR] = -1, self.capacity
+        sketches = own[:, :4].copy().view(SKETCH)
+        sketches["level"], sketches["cursor"] = -1, self.capacity
+        own[:, :4] = sketches.view(np.int64)
         if self.ties == "rotate":
             own[:, START] = derive(self.seed, self.sources) % np.uint64(self.workers)
         own[:, NEXT] = own[:, START]
@@ -241,12 +245,12 @@ class HeadGrouping(Grouping):
 
     def _counters(self, source: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, int]:
         """Return a source's keys, counts, which of them are hot, and the weight of all it has sent."""
-        own = self._registers(self._state[1])[source]
-        row, used = self._state[2][source], int(own[USED])
-        counts = row[self.capacity : 3 * self.capacity].reshape(2, self.capacity)[:, :used]
-        sure = counts[0] - counts[1] if self.guard else counts[0]
-        hot = sure >= max(self.theta * int(own[TOTAL]), _GUARD if self.guard else _SEEN)
-        return row[:used].view(np.uint64), counts[0], hot, int(own[TOTAL])
+        own = self._registers(self._state[1])[source, :4].view(SKETCH)[0]
+        row, used, total = self._state[2][source], int(own["used"]), int(own["total"])
+        counts, errors = row[self.capacity :][:used], row[2 * self.capacity :][:used]
+        sure = counts - errors if self.guard else counts
+        hot = sure >= max(self.theta * total, _GUARD if self.guard else _SEEN)
+        return row[:used].view(np.uint64), counts, hot, total
 
 
 def _theta(theta: Any) -> float:

@@ -10,14 +10,14 @@ import numpy as np
 from streamlb._jit import njit
 from streamlb.groupings.base import shared_of, source_of, weight_of
 from streamlb.groupings.head import HeadGrouping, is_hot, least_worker, registers_of, send_tail, sketch_of
-from streamlb.sketches.space_saving import TOTAL, offer
+from streamlb.sketches.space_saving import offer
 
 
 @njit(cache=True, nogil=True, forceinline=True)
-def _step(key, weight, load, meta, own, slots, counts, table):
-    own[TOTAL] += weight
-    slot = offer(key, weight, slots, counts, table, own)
-    if not is_hot(max(slot, ~slot), counts, meta, own):
+def _step(key, weight, load, meta, own, counters):
+    counters.own.total += weight
+    slot = offer(key, weight, counters)
+    if not is_hot(max(slot, ~slot), counters, meta):
         return send_tail(key, weight, load, meta)
     worker = least_worker(load, meta, own)
     load[np.uint64(worker)] += weight
@@ -29,8 +29,8 @@ def _route(key, source, weight, load, meta, sketch):
     source = source_of(source, load, meta)
     shared_of(meta).messages += 1
     own = registers_of(source, meta)
-    slots, counts, table = sketch_of(sketch[source], meta)
-    return _step(np.uint64(key), weight, load[source], meta, own, slots, counts, table)
+    counters = sketch_of(sketch[source], own, meta)
+    return _step(np.uint64(key), weight, load[source], meta, own, counters)
 
 
 @njit(cache=True, nogil=True)
@@ -42,9 +42,9 @@ def _route_many(keys, weights, source, load, meta, sketch, out):
     for start in range(min(stride, keys.size)):
         source = (first + start) % load.shape[0]
         own, own_load = registers_of(source, meta), load[source]
-        slots, counts, table = sketch_of(sketch[source], meta)
+        counters = sketch_of(sketch[source], own, meta)
         for i in range(start, keys.size, stride):
-            out[i] = _step(keys[i], weight_of(weights, i), own_load, meta, own, slots, counts, table)
+            out[i] = _step(keys[i], weight_of(weights, i), own_load, meta, own, counters)
 
 
 class WChoices(HeadGrouping):

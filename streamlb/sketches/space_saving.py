@@ -1,16 +1,19 @@
-"""SpaceSaving: the heavy keys of a stream in `capacity` counters (Metwally, Agrawal and El Abbadi 2005; D-Choices, section III-A).
+"""SpaceSaving: the heavy keys of a stream in `capacity` counters (Metwally, Agrawal and El Abbadi 2005).
 
-State of one sketch: slots uint64[capacity], the key of each counter; counts int64[2, capacity], its count and how much of that
-it may have inherited (the error); table int32[size], an open-addressing index of slots, -1 where free, size a power of two at least
-4 * capacity; registers int64[4]: USED counters, LEVEL and CURSOR of the least one, TOTAL weight.
+It is the sketch of Nasir et al. 2016, section III-A. A counter is a slot, 0 to capacity - 1. Counts
+only grow, so a least counter is found by walking a cursor over the counters that stand at the least
+level; when it reaches the end, the level is computed again. With unit weights all counters have
+passed a level before the next scan, so scans cost O(1) a message, amortised, on any stream.
 
-Counts only grow, so the least counter is found by walking a cursor over the counters that stand at the least level; when it
-reaches the end the level is recomputed. With unit weights all capacity counters have passed a level before the next scan, so
-scans cost O(1) a message, amortised, on any stream.
+State: keys uint64[capacity], counts int64[capacity] and errors int64[capacity] by slot, where an
+error is how much of its count a counter may have inherited; table int32[size], an open-addressing
+index of slots, -1 where free, size a power of two at least 4 * capacity; registers int64[4], a
+`REGISTERS` record.
 """
 
 from __future__ import annotations
 
+from collections import namedtuple
 from typing import Any
 
 import numpy as np
@@ -21,134 +24,140 @@ from streamlb.hashing import mix
 from streamlb.keys import key_batch
 from streamlb.sketches.count_min import check_mergeable
 
-USED, LEVEL, CURSOR, TOTAL = range(4)
+REGISTERS = np.dtype(
+    [
+        ("used", "i8"),  # how many counters hold a key: slots 0 to used - 1
+        ("level", "i8"),  # the least count when it was last computed
+        ("cursor", "i8"),  # the counters before this slot stand above the level
+        ("total", "i8"),  # the weight of all messages
+    ]
+)
+
+# The arrays of one sketch inside a kernel; `own` is its REGISTERS record.
+Counters = namedtuple("Counters", ["keys", "counts", "errors", "table", "own"])
+
+
+@njit(nogil=True, inline="always")
+def counters_of(keys, counts, errors, table, registers):
+    """Return the sketch that these flat arrays hold."""
+    return Counters(keys, counts, errors, table, registers.view(REGISTERS)[0])
 
 
 @njit(cache=True, nogil=True, forceinline=True)
-def _home(key, mask):
-    return np.int64(mix(key)) & mask
-
-
-@njit(cache=True, nogil=True, forceinline=True)
-def _find(key, slots, table):
-    """Return (slot, place): the key's slot, -1 if it has none, and its place in the table, or the free one where it would stand."""
+def _find(key, keys, table):
+    """Return a key's slot, or -1, and its place in the table, or the free one where it would stand."""
     mask = np.uint64(table.size - 1)
     place = mix(key) & mask
     slot = table[place]
-    while slot >= 0 and slots[np.uint64(slot)] != key:
+    while slot >= 0 and keys[np.uint64(slot)] != key:
         place = (place + np.uint64(1)) & mask
         slot = table[place]
     return np.int64(slot), place
 
 
 @njit(cache=True, nogil=True)
-def _remove(key, slots, table):
+def _remove(key, keys, table):
     """Take `key` out of the table, moving later keys of its run back so that no search breaks."""
-    mask = table.size - 1
-    hole = np.int64(_find(key, slots, table)[1])
+    mask = np.uint64(table.size - 1)
+    hole = _find(key, keys, table)[1]
     place = hole
     while True:
-        place = (place + 1) & mask
+        place = (place + np.uint64(1)) & mask
         slot = table[place]
         if slot < 0:
             break
         # The key at `place` may fill the hole unless its home lies behind the hole.
-        if ((place - _home(slots[slot], mask)) & mask) >= ((place - hole) & mask):
+        if ((place - mix(keys[np.uint64(slot)])) & mask) >= ((place - hole) & mask):
             table[hole] = slot
             hole = place
     table[hole] = -1
 
 
 @njit(cache=True, nogil=True)
-def _least(counts, registers):
+def _least(counts, own):
     """Return the slot of a least counter; all counters are in use."""
-    capacity = counts.shape[1]
-    level, cursor = registers[LEVEL], registers[CURSOR]
+    capacity = counts.size
+    level, cursor = own.level, own.cursor
     while True:
-        while cursor < capacity and counts[0, cursor] != level:
+        while cursor < capacity and counts[cursor] != level:
             cursor += 1
         if cursor < capacity:
             break
-        level = counts[0, 0]
+        level = counts[0]
         for slot in range(1, capacity):
-            level = min(level, counts[0, slot])
+            level = min(level, counts[slot])
         cursor = 0
-    registers[LEVEL], registers[CURSOR] = level, cursor
+    own.level, own.cursor = level, cursor
     return cursor
 
 
 @njit(cache=True, nogil=True)
-def _enter(key, weight, slots, counts, table, registers):
+def _enter(key, weight, counters):
     """Give a key that has no counter a free one, or the least; return its slot."""
-    if registers[USED] < slots.size:
-        slot = registers[USED]
-        registers[USED] += 1
-        counts[0, slot] = weight
+    keys, counts, errors, table, own = counters
+    if own.used < keys.size:
+        slot = own.used
+        own.used += 1
+        counts[slot] = weight
     else:
-        slot = _least(counts, registers)
-        _remove(slots[slot], slots, table)
-        counts[1, slot] = counts[0, slot]
-        counts[0, slot] += weight
-    table[_find(key, slots, table)[1]] = slot
-    slots[slot] = key
+        slot = _least(counts, own)
+        _remove(keys[slot], keys, table)
+        errors[slot] = counts[slot]
+        counts[slot] += weight
+    table[_find(key, keys, table)[1]] = slot
+    keys[slot] = key
     return slot
 
 
 @njit(cache=True, nogil=True, forceinline=True)
-def offer(key, weight, slots, counts, table, registers):
-    """Count one message; return the key's slot, or ~slot where the slot has just changed hands. TOTAL is the caller's."""
-    slot = _find(key, slots, table)[0]
+def offer(key, weight, counters):
+    """Count one message; return the key's slot, or ~slot where the slot has just changed hands.
+
+    The caller adds the weight to `own.total`.
+    """
+    slot = _find(key, counters.keys, counters.table)[0]
     if slot >= 0:
-        counts[0, np.uint64(slot)] += weight
+        counters.counts[np.uint64(slot)] += weight
         return slot
-    return ~_enter(key, weight, slots, counts, table, registers)
+    return ~_enter(key, weight, counters)
 
 
 @njit(cache=True, nogil=True)
-def _update_many(keys, weights, slots, counts, table, registers):
+def _update_many(batch, weights, keys, counts, errors, table, registers):
     """Count every key by its weight; an empty `weights` means one each."""
+    counters = counters_of(keys, counts, errors, table, registers)
+    own = counters.own
     if weights.size:
-        for i in range(keys.size):
-            offer(keys[i], weights[i], slots, counts, table, registers)
-            registers[TOTAL] += weights[i]
+        for i in range(batch.size):
+            offer(batch[i], weights[i], counters)
+            own.total += weights[i]
     else:
-        for i in range(keys.size):
-            offer(keys[i], np.int64(1), slots, counts, table, registers)
-        registers[TOTAL] += keys.size
+        for i in range(batch.size):
+            offer(batch[i], np.int64(1), counters)
+        own.total += batch.size
 
 
 @njit(cache=True, nogil=True)
-def _estimate_many(keys, absent, slots, counts, table, out):
-    for i in range(keys.size):
-        slot = _find(keys[i], slots, table)[0]
+def _estimate_many(batch, absent, keys, counts, errors, table, out):
+    """Write each key's count and error; a key without a counter has `absent` for both."""
+    for i in range(batch.size):
+        slot = _find(batch[i], keys, table)[0]
         if slot >= 0:
-            out[0, i], out[1, i] = counts[0, slot], counts[1, slot]
+            out[0, i], out[1, i] = counts[slot], errors[slot]
         else:
             out[0, i], out[1, i] = absent, absent
 
 
 @njit(cache=True, nogil=True)
-def _index(slots, table, used):
+def _index(keys, table, used):
     """Enter the first `used` slots into an empty table."""
     for slot in range(used):
-        table[_find(slots[slot], slots, table)[1]] = slot
+        table[_find(keys[slot], keys, table)[1]] = slot
 
 
 def table_size(capacity: int) -> int:
     """Return the size of the index of `capacity` slots: the power of two at or above four times as many."""
     return 1 << (4 * capacity - 1).bit_length()
-
-
-def empty_sketch(capacity: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Return (slots, counts, table, registers) of a sketch that has seen nothing."""
-    registers = np.zeros(4, np.int64)
-    registers[LEVEL], registers[CURSOR] = -1, capacity
-    return (
-        np.zeros(capacity, np.uint64),
-        np.zeros((2, capacity), np.int64),
-        np.full(table_size(capacity), -1, np.int32),
-        registers,
-    )
 
 
 class SpaceSaving:
@@ -179,22 +188,42 @@ class SpaceSaving:
     P. Agarwal et al., "Mergeable summaries", 2012.
     """
 
-    __slots__ = ("_counts", "_registers", "_slots", "_table", "capacity")
-    _VERSION = 1
+    __slots__ = ("_counts", "_errors", "_keys", "_registers", "_table", "capacity")
+    _VERSION = 2  # 2: counts and errors are arrays of their own
 
     def __init__(self, capacity: int):
         self.capacity = _check.integer("capacity", capacity, 1, 2**28)
-        self._slots, self._counts, self._table, self._registers = empty_sketch(self.capacity)
+        self._keys = np.empty(self.capacity, np.uint64)
+        self._counts = np.empty(self.capacity, np.int64)
+        self._errors = np.empty(self.capacity, np.int64)
+        self._table = np.empty(table_size(self.capacity), np.int32)
+        self._registers = np.empty(REGISTERS.itemsize // 8, np.int64)
+        self.reset()
 
     @property
     def total(self) -> int:
         """The weight of all messages seen."""
-        return int(self._registers[TOTAL])
+        return int(self._own["total"])
 
     @property
     def used(self) -> int:
         """How many counters hold a key."""
-        return int(self._registers[USED])
+        return int(self._own["used"])
+
+    @property
+    def _own(self) -> np.void:
+        return self._registers.view(REGISTERS)[0]
+
+    @property
+    def _arrays(self) -> dict[str, np.ndarray]:
+        """The state, in the order in which kernels take it."""
+        return {
+            "keys": self._keys,
+            "counts": self._counts,
+            "errors": self._errors,
+            "table": self._table,
+            "registers": self._registers,
+        }
 
     def update(self, keys: Any, weights: Any = None) -> None:
         """Count keys, each once or by its weight.
@@ -211,7 +240,7 @@ class SpaceSaving:
             scale = np.empty(0, np.int64)
         else:
             scale = _check.weight_array("weights", [weights] if single else weights, batch.size)
-        _update_many(batch, scale, self._slots, self._counts, self._table, self._registers)
+        _update_many(batch, scale, *self._arrays.values())
 
     def estimate(self, keys: Any) -> Any:
         """Return an upper bound on the count of one key (an int) or of many (int64[m])."""
@@ -227,7 +256,7 @@ class SpaceSaving:
 
     def error_bound(self) -> int:
         """Return the greatest error that any key's estimate can have: the least count once all counters are in use."""
-        return int(self._counts[0].min()) if self.used == self.capacity else 0
+        return int(self._counts.min()) if self.used == self.capacity else 0
 
     def heavy_hitters(self, threshold: float) -> np.ndarray:
         """Return the keys whose share of all messages may reach `threshold`.
@@ -252,37 +281,34 @@ class SpaceSaving:
         Each key's counts are added, a key that one side lacks counting there with its greatest possible value; the largest stay.
         """
         check_mergeable(self, other, ("capacity",))
-        keys = np.union1d(self._slots[: self.used], other._slots[: other.used])
+        keys = np.union1d(self._keys[: self.used], other._keys[: other.used])
         count, error = self._bounds(keys) + other._bounds(keys)
         order = np.lexsort((keys, -count))[: self.capacity]
         total = self.total + other.total
         self.reset()
         used = order.size
-        self._slots[:used] = keys[order]
-        self._counts[0, :used], self._counts[1, :used] = count[order], error[order]
-        self._registers[USED], self._registers[TOTAL] = used, total
-        _index(self._slots, self._table, used)
+        self._keys[:used], self._counts[:used], self._errors[:used] = keys[order], count[order], error[order]
+        self._own["used"], self._own["total"] = used, total
+        _index(self._keys, self._table, used)
 
     def reset(self) -> None:
         """Forget every message."""
-        self._slots[:] = 0
-        self._counts[:] = 0
+        for array in self._arrays.values():
+            array[:] = 0
         self._table[:] = -1
-        self._registers[:] = 0
-        self._registers[LEVEL], self._registers[CURSOR] = -1, self.capacity
+        self._own["level"], self._own["cursor"] = -1, self.capacity
 
     def state(self) -> bytes:
         """Return capacity and counters as bytes, with a version and a checksum."""
-        arrays = {"slots": self._slots, "counts": self._counts, "table": self._table, "registers": self._registers}
-        return _state.pack("SpaceSaving", self._VERSION, {"capacity": self.capacity}, arrays)
+        return _state.pack("SpaceSaving", self._VERSION, {"capacity": self.capacity}, self._arrays)
 
     @classmethod
     def from_state(cls, data: bytes) -> SpaceSaving:
         """Return the sketch that `state` wrote."""
         parameters, arrays = _state.unpack(data, "SpaceSaving", cls._VERSION)
         sketch = cls(**parameters)
-        for name in ("slots", "counts", "table", "registers"):
-            _state.fill(getattr(sketch, f"_{name}"), arrays, name)
+        for name, array in sketch._arrays.items():
+            _state.fill(array, arrays, name)
         table, used = sketch._table, sketch.used
         entries = np.sort(table[table != -1])
         if not (0 <= used <= sketch.capacity and np.array_equal(entries, np.arange(used))):
@@ -292,13 +318,13 @@ class SpaceSaving:
     def _bounds(self, batch: np.ndarray) -> np.ndarray:
         """Return int64[2, m]: count and error of each key."""
         out = np.empty((2, batch.size), np.int64)
-        _estimate_many(batch, self.error_bound(), self._slots, self._counts, self._table, out)
+        _estimate_many(batch, self.error_bound(), self._keys, self._counts, self._errors, self._table, out)
         return out
 
     def _rows(self) -> np.ndarray:
         used = self.used
         rows = np.empty(used, [("key", np.uint64), ("count", np.int64), ("error", np.int64)])
-        rows["key"], rows["count"], rows["error"] = self._slots[:used], self._counts[0, :used], self._counts[1, :used]
+        rows["key"], rows["count"], rows["error"] = self._keys[:used], self._counts[:used], self._errors[:used]
         return rows[np.lexsort((rows["key"], -rows["count"]))]
 
     def __eq__(self, other: object) -> bool:
