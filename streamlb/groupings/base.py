@@ -133,12 +133,18 @@ class Grouping:
         int
             The worker, 0 to workers - 1.
         """
-        return self._route(
-            key_int(key),
-            -1 if source is None else _check.integer("source", source, 0, self.options.sources - 1),
-            1 if weight == 1 else _check.integer("weight", weight, 0, 2**62 - 1),
-            *self._state,
-        )
+        number = key_int(key)
+        source = -1 if source is None else _check.integer("source", source, 0, self.options.sources - 1)
+        weight = 1 if weight == 1 else _check.integer("weight", weight, 0, 2**62 - 1)
+        worker = self._route(number, source, weight, *self._state)
+        while worker < 0:
+            self._make_room()
+            worker = self._route(number, source, weight, *self._state)
+        return worker
+
+    def _make_room(self) -> None:
+        """Make the state arrays larger; for groupings whose kernels ask for it by returning -1."""
+        raise NotImplementedError
 
     def route_many(self, keys: Any, weights: Any = None, source: int | None = None) -> np.ndarray:
         """Return the workers of many messages: what looping over `route` gives, faster.
@@ -192,7 +198,12 @@ class Grouping:
 
     def state(self) -> bytes:
         """Return all there is to know as bytes, for `from_state`."""
-        return _state.pack(type(self).__name__, self._version, self._parameters(), dict(zip(self._arrays, self._state)))
+        arrays = dict(zip(self._arrays, self._settled()))
+        return _state.pack(type(self).__name__, self._version, self._parameters(), arrays)
+
+    def _settled(self) -> tuple[np.ndarray, ...]:
+        """Return the arrays that `state` writes: equal for groupings that go on in the same way."""
+        return self._state
 
     @classmethod
     def from_state(cls: type[_Self], data: bytes) -> _Self:

@@ -1,15 +1,21 @@
-"""What the three groupings share that treat hot keys apart: a sketch for each source, the test, the least loaded worker.
+"""What the three groupings share that treat hot keys apart: options, sketches, the test, the tail.
 
-A source counts its keys in a SpaceSaving sketch. A key is hot, part of the head, while its count reaches the threshold
-theta times all the source has sent; all other keys, the tail, choose between two workers as in partial key grouping.
+A source counts its keys in a SpaceSaving sketch. A key is hot, part of the head, while its count is at least theta
+times all that the source has sent (Nasir et al. 2016, section III-A); all other keys, the tail, choose between two
+workers as in partial key grouping.
 
-State: load int64[sources, workers]; meta int64[OWN + REGISTERS * sources], parameters and each source's registers; sketch
-int64[sources, ...], a row a source: its sketch's keys, counts and index one after the other, and what a subclass adds.
+State: load int64[sources, workers]; meta int64: SHARED, then SETTINGS, then for each source a record whose fields begin
+with HEAD; sketch int64[sources, words], in each row one source's sketch. Rows start with room for few counters and
+grow, up to `capacity` counters, as a source sees more keys. Counts take 32 bits until a source has sent 2**32.
+
+A kernel that lacks room returns before it touches the message in question (`_route` gives -1, `_route_many` True);
+`_make_room` then makes the arrays larger, and the same call goes on where it stopped.
 """
 
 from __future__ import annotations
 
 import math
+from collections import namedtuple
 from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
@@ -18,51 +24,130 @@ import numpy as np
 from streamlb import _check
 from streamlb._jit import njit
 from streamlb._options import checked, takes
-from streamlb.groupings.base import Grouping, GroupingOptions, send_to_lesser, shared_of
-from streamlb.hashing import derive, family_of, first_candidate, key_hash, second_candidate
-from streamlb.sketches.space_saving import REGISTERS as SKETCH
-from streamlb.sketches.space_saving import Counters, table_size
+from streamlb.groupings.base import SHARED, Grouping, GroupingOptions, send_to_lesser
+from streamlb.hashing import derive, first_candidate, key_hash, second_candidate
+from streamlb.ratios import ceil_share, fraction_of, terms_of
+from streamlb.sketches.space_saving import REGISTERS, Counters, count_at, error_at, index_keys, offer, table_size
 
-# meta: what all messages share, after MESSAGES and SEED; theta, epsilon and floor are the bits of floats. FIXED: a given d.
-THETA, EPSILON, FLOOR, DISTINCT, ROTATE, CAPACITY, TABLE, FIXED = range(2, 10)
-OWN = 10
-# Registers of a source, after the four of its sketch. LEAST, NEXT, LEFT: see least_of.
-# START: where a source's turn begins. CHOICES is d; the rest belongs to D-Choices: the total at which d is next SOLVEd, how many
-# keys are HOT, how often d has CHANGED, how far the pool is FILLED, the last STAMP, a counter whose message is PENDING.
-LEAST, NEXT, LEFT, START, CHOICES, SOLVE, HOT, CHANGES, FILLED, STAMP, PENDING = range(4, 15)
-REGISTERS = 15
+# What all sources share.
+SETTINGS = np.dtype(
+    [
+        ("over", "i8"),  # theta is over / under, exactly
+        ("under", "i8"),
+        ("theta", "f8"),
+        ("floor", "i8"),  # a key seen less often is never hot
+        ("guard", "i8"),  # 1: what a count may have inherited does not count
+        ("distinct", "i8"),  # 1: the workers of a key are all different
+        ("rotate", "i8"),  # 1: of equally loaded workers the next in turn, not the first
+        ("capacity", "i8"),  # the most counters of a sketch
+        ("room", "i8"),  # the counters for which a row of `sketch` has room now
+        ("table", "i8"),  # the size of a sketch's index
+        ("wide", "i8"),  # 1: counts have 64 bits
+        ("full", "i8"),  # 1: the next message may need more room
+        ("overflow", "i8"),  # 1: the next message needs counts of 64 bits
+        ("turn", "i8"),  # where an interrupted batch goes on: at which source, counted from the batch's first one,
+        ("next", "i8"),  # and with which message
+    ]
+)
+# The first registers of each source: those of its sketch, the count from which a key is hot, and the largest total for
+# which that count is right.
+HEAD = [("sketch", REGISTERS), ("share", "i8"), ("until", "i8")]
+# Where in meta SETTINGS begin, and where the sources' registers do.
+_FIRST = SHARED.itemsize // 8
+_SOURCES = _FIRST + SETTINGS.itemsize // 8
 
-_GUARD = 50.0  # with the guard a key is not called hot before it was seen this often
-_SEEN = 0.5  # without it, once it was seen at all
+# One source inside a kernel: its load, SETTINGS, the hash family, its registers `own`, its sketch.
+Source = namedtuple("Source", ["load", "settings", "family", "own", "counters"])
+
+_GUARD = 50  # with the guard a key is not called hot before it was seen this often
 _MOST_COUNTERS = 2**28
+_FIRST_ROOM = 1024  # counters of a sketch that has seen nothing, if its capacity is larger
+_NARROW = 2**32  # what a source may send before its counts need 64 bits
 
 
 @njit(nogil=True, inline="always")
-def registers_of(source, meta):
-    """Return a source's registers, a view."""
-    return meta[OWN + source * REGISTERS : OWN + (source + 1) * REGISTERS]
+def settings_of(meta):
+    """Return the record SETTINGS in meta, a view."""
+    return meta[_FIRST:_SOURCES].view(SETTINGS)[0]
 
 
 @njit(nogil=True, inline="always")
-def sketch_of(row, own, meta):
-    """Return a source's SpaceSaving sketch: views of its row and of its first registers."""
-    capacity = meta[CAPACITY]
-    keys = row[:capacity].view(np.uint64)
-    counts = row[capacity : 2 * capacity]
-    errors = row[2 * capacity : 3 * capacity]
-    table = row[3 * capacity : 3 * capacity + meta[TABLE] // 2].view(np.int32)
-    return Counters(keys, counts, errors, table, own[:4].view(SKETCH)[0])
+def registers_of(meta):
+    """Return the part of meta that holds the sources' registers, a view."""
+    return meta[_SOURCES:]
 
 
-@njit(cache=True, nogil=True, forceinline=True)
-def is_hot(slot, counters, meta):
+@njit(nogil=True, inline="always")
+def sketch_of(row, room, table, wide, registers):
+    """Return a source's sketch: views of its row, and its REGISTERS record."""
+    half = (room + 1) // 2
+    keys = row[:room].view(np.uint64)
+    counts = row[room : room + half].view(np.uint32)
+    errors = row[room + half : room + 2 * half].view(np.uint32)
+    end = room + 2 * half + table // 2
+    index = row[room + 2 * half : end].view(np.int32)
+    high = row[end : end + wide * room].view(np.uint32)
+    return Counters(keys, counts, errors, high, index, registers)
+
+
+# The kernels below take registers of more than one type, so they are compiled into their callers and not cached.
+@njit(nogil=True)
+def _raise_share(settings, own):
+    """Compute from which count a key is hot now, and for how long that holds."""
+    total = own.sketch.total
+    share = ceil_share(total, settings.over, settings.under, settings.theta)
+    # While theta * total has not passed `share` it stays the same. A part in 2**40 less than the float says is safe.
+    own.until = total + max(0, np.int64((share / settings.theta - total) - share / settings.theta * 2.0**-40))
+    own.share = max(share, settings.floor)
+
+
+@njit(nogil=True, forceinline=True)
+def lacks_room(weight, source):
+    """Return whether there may be no room for one more message of this weight."""
+    settings = source.settings
+    if settings.wide == 0 and source.own.sketch.total + weight >= _NARROW:
+        settings.overflow = 1
+    return settings.full + settings.overflow != 0
+
+
+@njit(nogil=True)
+def lacks_width(size, weights, first, stride, source):
+    """Return whether every stride-th message from the first on would bring a source to where counts need 64 bits."""
+    if source.settings.wide != 0:
+        return False
+    total = source.own.sketch.total
+    if weights.size == 0:
+        total += (size - first + stride - 1) // stride
+    else:
+        for i in range(first, size, stride):
+            total += weights[i]
+            if total >= _NARROW:
+                break
+    if total >= _NARROW:
+        source.settings.overflow = 1
+    return total >= _NARROW
+
+
+@njit(nogil=True, forceinline=True)
+def count_message(key, weight, source):
+    """Count a message in its source's sketch; return its slot, or ~slot where the slot has just changed hands."""
+    settings, own, counters = source.settings, source.own, source.counters
+    counters.own.total += weight
+    if counters.own.total > own.until:
+        _raise_share(settings, own)
+    slot = offer(key, weight, counters)
+    if slot < 0 and counters.own.used == settings.room and settings.room < settings.capacity:
+        settings.full = 1
+    return slot
+
+
+@njit(nogil=True, forceinline=True)
+def is_hot(slot, source):
     """Return whether a counter's key is hot now; with the guard, what the count may have inherited is left out."""
-    parameters = meta.view(np.float64)
-    slot = np.uint64(slot)
-    count = counters.counts[slot]
-    if parameters[FLOOR] >= 1.0:
-        count -= counters.errors[slot]
-    return count >= max(parameters[THETA] * counters.own.total, parameters[FLOOR])
+    count = count_at(slot, source.counters)
+    if source.settings.guard != 0:
+        count -= error_at(slot, source.counters)
+    return count >= source.own.share
 
 
 @njit(cache=True, nogil=True, forceinline=True)
@@ -72,24 +157,25 @@ def second_choice(h, first, n):
     return second - n if second >= n else second
 
 
-@njit(cache=True, nogil=True, forceinline=True)
-def send_tail(key, weight, load, meta):
+@njit(nogil=True, forceinline=True)
+def send_tail(key, weight, source):
     """Add a message of a key that is not hot to the less loaded of its two workers and return that worker."""
-    h, n = key_hash(key, family_of(shared_of(meta).seed)), load.size
+    load = source.load
+    h, n = key_hash(key, source.family), load.size
     first = first_candidate(h, n)
-    second = second_choice(h, first, n) if meta[DISTINCT] != 0 else second_candidate(h, n)
+    second = second_choice(h, first, n) if source.settings.distinct != 0 else second_candidate(h, n)
     return send_to_lesser(first, second, weight, load)
 
 
-@njit(cache=True, nogil=True, forceinline=True)
-def least_worker(load, meta, own):
+@njit(nogil=True, forceinline=True)
+def least_worker(load, settings, own):
     """Return the least loaded worker: the first one, or to rotate ties the first at or after the last one returned.
 
-    Loads only grow, so no worker comes back to the least load once it has left it: a cursor (NEXT) walks over the workers
-    that stand at that load (LEAST), and only when it has been all round (LEFT is 0) are all loads read for the next one.
+    Loads only grow, so no worker comes back to the least load once it has left it. A cursor (`next`) walks over the
+    workers that stand at that load (`least`), and only when it has been all round (`left` is 0) are all loads read.
     """
     n = load.size
-    level, at, left = own[LEAST], own[NEXT], own[LEFT]
+    level, at, left = own.least, own.next, own.left
     while True:
         while left > 0 and load[np.uint64(at)] != level:
             left -= 1
@@ -101,9 +187,9 @@ def least_worker(load, meta, own):
         level = load[0]
         for worker in range(1, n):
             level = min(level, load[worker])
-        at = own[NEXT] if meta[ROTATE] != 0 else 0
+        at = own.next if settings.rotate != 0 else 0
         left = n
-    own[LEAST], own[NEXT], own[LEFT] = level, at, left
+    own.least, own.next, own.left = level, at, left
     return at
 
 
@@ -121,7 +207,7 @@ class HeadOptions(GroupingOptions):
     def __post_init__(self) -> None:
         super().__post_init__()
         theta = 0.2 / self.workers if self.theta is None else _theta(self.theta)
-        least = math.ceil(1 / theta)
+        least = math.ceil(1 / fraction_of(theta))
         checked(
             self,
             theta=theta,
@@ -159,37 +245,89 @@ class HeadGrouping(Grouping):
     guard: bool
     candidates: str
     ties: str
+    _version = 3  # 2: seeds are spread before they meet a key. 3: sketches that grow, with counts of 32 bits
     _arrays: tuple[str, ...] = ("load", "meta", "sketch")
-
-    def _row_size(self) -> int:
-        """Return how many words a source takes in `sketch`."""
-        return 3 * self.capacity + table_size(self.capacity) // 2
+    _Source: np.dtype  # the registers of each source, beginning with HEAD
 
     def _fresh(self) -> tuple[np.ndarray, ...]:
-        meta = self._fresh_meta(OWN + REGISTERS * self.sources)
-        meta.view(np.float64)[[THETA, EPSILON, FLOOR]] = self.theta, self._tolerance(), _GUARD if self.guard else _SEEN
-        meta[[DISTINCT, ROTATE]] = self.candidates == "distinct", self.ties == "rotate"
-        meta[[CAPACITY, TABLE]] = self.capacity, table_size(self.capacity)
-        own = self._registers(meta)
-        sketches = own[:, :4].copy().view(SKETCH)
-        sketches["level"], sketches["cursor"] = -1, self.capacity
-        own[:, :4] = sketches.view(np.int64)
-        if self.ties == "rotate":
-            own[:, START] = derive(self.seed, self.sources) % np.uint64(self.workers)
-        own[:, NEXT] = own[:, START]
-        own[:, CHOICES] = self._first_choices()
-        sketch = np.zeros((self.sources, self._row_size()), np.int64)
-        sketch[:, 3 * self.capacity : 3 * self.capacity + meta[TABLE] // 2] = -1
+        meta = self._fresh_meta(_SOURCES + self._Source.itemsize // 8 * self.sources)
+        settings, own = self._records(meta)
+        settings["over"], settings["under"], settings["theta"] = terms_of(fraction_of(self.theta))
+        settings["floor"] = _GUARD if self.guard else 1
+        settings["guard"] = self.guard
+        settings["distinct"], settings["rotate"] = self.candidates == "distinct", self.ties == "rotate"
+        settings["capacity"] = self.capacity
+        own["sketch"]["level"], own["sketch"]["cursor"] = -1, self.capacity
+        own["share"] = settings["floor"]
+        own["next"] = self._starts()
+        sketch = self._empty_sketches(settings, min(self.capacity, _FIRST_ROOM), 0)
         return np.zeros((self.sources, self.workers), np.int64), meta, sketch
 
-    def _tolerance(self) -> float:
-        return 0.0
+    def _starts(self) -> np.ndarray:
+        """Return where each source's turn begins."""
+        if self.ties == "first":
+            return np.zeros(self.sources, np.int64)
+        return (derive(self.seed, self.sources) % np.uint64(self.workers)).astype(np.int64)
 
-    def _first_choices(self) -> int:
-        return self.workers
+    def _records(self, meta: np.ndarray) -> tuple[np.void, np.ndarray]:
+        """Return the record SETTINGS and the sources' registers, views of meta."""
+        return settings_of.py_func(meta), registers_of.py_func(meta).view(self._Source)
 
-    def _registers(self, meta: np.ndarray) -> np.ndarray:
-        return meta[OWN:].reshape(self.sources, REGISTERS)
+    def _empty_sketches(self, settings: np.void, room: int, wide: int) -> np.ndarray:
+        """Return rows with room for so many counters each, and note their size in the settings."""
+        table = table_size(room)
+        settings["room"], settings["table"], settings["wide"] = room, table, wide
+        sketch = np.zeros((self.sources, _row_size(room, wide)), np.int64)
+        index = room + 2 * ((room + 1) // 2)
+        sketch[:, index : index + table // 2] = -1
+        return sketch
+
+    def _sketch(self, source: int) -> Counters:
+        """Return a source's sketch."""
+        settings, own = self._records(self._state[1])
+        sizes = (int(settings[name]) for name in ("room", "table", "wide"))
+        return sketch_of.py_func(self._state[2][source], *sizes, own["sketch"][source])
+
+    def _make_room(self) -> None:
+        """Give the kernels the room that they have asked for."""
+        settings, own = self._records(self._state[1])
+        room, wide = int(settings["room"]), int(settings["wide"])
+        if own["sketch"]["used"].max() == room < self.capacity:
+            room = 4 * room if 8 * room < self.capacity else self.capacity
+        wide |= int(settings["overflow"])
+        if (room, wide) != (settings["room"], settings["wide"]):
+            old = [self._sketch(source) for source in range(self.sources)]
+            sketch = self._empty_sketches(settings, room, wide)
+            self._state = (*self._state[:2], sketch, *self._state[3:])
+            for source, before in enumerate(old):
+                _move(before, self._sketch(source))
+        settings["full"] = settings["overflow"] = 0
+
+    def _settled(self) -> tuple[np.ndarray, ...]:
+        if self._records(self._state[1])[0]["full"]:
+            self._make_room()
+        return self._state
+
+    def _batch(self, keys: np.ndarray, weights: np.ndarray, source: int, out: np.ndarray) -> None:
+        try:
+            while self._route_many(keys, weights, source, *self._state, out):
+                self._make_room()
+        finally:  # as it is already, unless there was no memory for more room
+            settings, _ = self._records(self._state[1])
+            settings["turn"] = settings["next"] = 0
+
+    def _restore(self, arrays: dict[str, np.ndarray]) -> None:
+        meta = arrays.get("meta")
+        if meta is not None and meta.dtype == np.int64 and meta.shape == self._state[1].shape:
+            settings, _ = self._records(meta)
+            room, wide = int(settings["room"]), int(settings["wide"])
+            if 0 < room <= self.capacity and wide in (0, 1) and settings["table"] == table_size(room):
+                self._state = (
+                    *self._state[:2],
+                    np.empty((self.sources, _row_size(room, wide)), np.int64),
+                    *self._state[3:],
+                )
+        super()._restore(arrays)
 
     @property
     def d(self) -> int:
@@ -199,7 +337,7 @@ class HeadGrouping(Grouping):
     @property
     def d_by_source(self) -> np.ndarray:
         """How many workers a hot key may have at each source: int64[sources]."""
-        return np.minimum(self._registers(self._state[1])[:, CHOICES], self.workers)
+        return np.full(self.sources, self.workers)
 
     def d_history(self, source: int = 0) -> tuple[np.ndarray, np.ndarray]:
         """Return when a source's d changed, by the weight it had sent, and what it became: never, unless d is solved for.
@@ -245,12 +383,30 @@ class HeadGrouping(Grouping):
 
     def _counters(self, source: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, int]:
         """Return a source's keys, counts, which of them are hot, and the weight of all it has sent."""
-        own = self._registers(self._state[1])[source, :4].view(SKETCH)[0]
-        row, used, total = self._state[2][source], int(own["used"]), int(own["total"])
-        counts, errors = row[self.capacity :][:used], row[2 * self.capacity :][:used]
-        sure = counts - errors if self.guard else counts
-        hot = sure >= max(self.theta * total, _GUARD if self.guard else _SEEN)
-        return row[:used].view(np.uint64), counts, hot, total
+        settings, _ = self._records(self._state[1])
+        sketch = self._sketch(source)
+        used, total = int(sketch.own["used"]), int(sketch.own["total"])
+        counts, errors = sketch.counts[:used].astype(np.int64), sketch.errors[:used].astype(np.int64)
+        if sketch.high.size:
+            counts += sketch.high[:used].astype(np.int64) << 32
+            errors += sketch.high[sketch.keys.size :][:used].astype(np.int64) << 32
+        share = ceil_share(total, int(settings["over"]), int(settings["under"]), float(settings["theta"]))
+        hot = counts - errors * self.guard >= max(share, int(settings["floor"]))
+        return sketch.keys[:used], counts, hot, total
+
+
+def _row_size(room: int, wide: int) -> int:
+    """Return how many words one source takes in `sketch`."""
+    return room + 2 * ((room + 1) // 2) + table_size(room) // 2 + wide * room
+
+
+def _move(old: Counters, new: Counters) -> None:
+    """Copy a sketch into one with more room."""
+    used, room = int(old.own["used"]), old.keys.size
+    new.keys[:used], new.counts[:used], new.errors[:used] = old.keys[:used], old.counts[:used], old.errors[:used]
+    if old.high.size:
+        new.high[:used], new.high[new.keys.size :][:used] = old.high[:used], old.high[room:][:used]
+    index_keys(new.keys, new.table, used)
 
 
 def _theta(theta: Any) -> float:

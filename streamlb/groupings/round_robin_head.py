@@ -11,43 +11,76 @@ import numpy as np
 
 from streamlb._jit import njit
 from streamlb.groupings.base import shared_of, source_of, weight_of
-from streamlb.groupings.head import NEXT, HeadGrouping, is_hot, registers_of, send_tail, sketch_of
-from streamlb.sketches.space_saving import offer
+from streamlb.groupings.head import (
+    HEAD,
+    HeadGrouping,
+    Source,
+    count_message,
+    is_hot,
+    lacks_room,
+    lacks_width,
+    registers_of,
+    send_tail,
+    settings_of,
+    sketch_of,
+)
+from streamlb.hashing import family_of
+
+# Each source's registers: HEAD, and the worker whose turn it is.
+SOURCE = np.dtype([*HEAD, ("next", "i8")])
 
 
-@njit(cache=True, nogil=True, forceinline=True)
-def _step(key, weight, load, meta, own, counters):
-    counters.own.total += weight
-    slot = offer(key, weight, counters)
-    if not is_hot(max(slot, ~slot), counters, meta):
-        return send_tail(key, weight, load, meta)
-    worker = own[NEXT]
-    own[NEXT] = worker + 1 if worker + 1 < load.size else 0
+@njit(nogil=True, inline="always")
+def _source(number, load, meta, sketch):
+    settings, own = settings_of(meta), registers_of(meta).view(SOURCE)[number]
+    counters = sketch_of(sketch[number], settings.room, settings.table, settings.wide, own.sketch)
+    return Source(load[number], settings, family_of(shared_of(meta).seed), own, counters)
+
+
+@njit(nogil=True, forceinline=True)
+def _step(key, weight, source):
+    slot = count_message(key, weight, source)
+    if not is_hot(max(slot, ~slot), source):
+        return send_tail(key, weight, source)
+    load, own = source.load, source.own
+    worker = own.next
+    own.next = worker + 1 if worker + 1 < load.size else 0
     load[worker] += weight
     return worker
 
 
 @njit(cache=True, nogil=True)
 def _route(key, source, weight, load, meta, sketch):
-    source = source_of(source, load, meta)
+    """Route one message; -1 asks for more room and another call."""
+    one = _source(source_of(source, load, meta), load, meta, sketch)
+    if lacks_room(weight, one):
+        return -1
     shared_of(meta).messages += 1
-    own = registers_of(source, meta)
-    counters = sketch_of(sketch[source], own, meta)
-    return _step(np.uint64(key), weight, load[source], meta, own, counters)
+    return _step(np.uint64(key), weight, one)
 
 
 @njit(cache=True, nogil=True)
 def _route_many(keys, weights, source, load, meta, sketch, out):
+    """Route messages; True asks for more room and another call, which goes on where this one stopped."""
     # Sources share nothing, so each one's messages are routed together: its sketch stays in the cache.
+    settings = settings_of(meta)
     stride = load.shape[0] if source < 0 else 1
     first = source_of(source, load, meta)
-    shared_of(meta).messages += keys.size
-    for start in range(min(stride, keys.size)):
-        source = (first + start) % load.shape[0]
-        own, own_load = registers_of(source, meta), load[source]
-        counters = sketch_of(sketch[source], own, meta)
+    for turn in range(settings.turn, min(stride, keys.size)):
+        one = _source((first + turn) % load.shape[0], load, meta, sketch)
+        start = max(turn, settings.next)
+        if lacks_width(keys.size, weights, start, stride, one):
+            settings.turn = turn
+            return True
         for i in range(start, keys.size, stride):
-            out[i] = _step(keys[i], weight_of(weights, i), own_load, meta, own, counters)
+            if settings.full != 0:
+                settings.turn, settings.next = turn, i
+                return True
+            out[i] = _step(keys[i], weight_of(weights, i), one)
+        settings.next = 0
+    settings.turn = 0
+    shared_of(meta).messages += keys.size
+    return False
 
 
 class RoundRobinHead(HeadGrouping):
@@ -84,5 +117,6 @@ class RoundRobinHead(HeadGrouping):
     """
 
     __slots__ = ()
+    _Source = SOURCE
     _route = staticmethod(_route)
     _route_many = staticmethod(_route_many)

@@ -7,8 +7,7 @@ passed a level before the next scan, so scans cost O(1) a message, amortised, on
 
 State: keys uint64[capacity], counts int64[capacity] and errors int64[capacity] by slot, where an
 error is how much of its count a counter may have inherited; table int32[size], an open-addressing
-index of slots, -1 where free, size a power of two at least 4 * capacity; registers int64[4], a
-`REGISTERS` record.
+index of slots, -1 where free, its size a power of two; registers int64[4], a `REGISTERS` record.
 """
 
 from __future__ import annotations
@@ -33,14 +32,55 @@ REGISTERS = np.dtype(
     ]
 )
 
-# The arrays of one sketch inside a kernel; `own` is its REGISTERS record.
-Counters = namedtuple("Counters", ["keys", "counts", "errors", "table", "own"])
+# The arrays of one sketch inside a kernel; `own` is its REGISTERS record. A sketch that is part of a larger state may
+# keep counts and errors as uint32: `high`, uint32[2 * capacity], then has what they lack of 64 bits, first of the counts
+# and then of the errors. It is empty while `own.total` is below 2**32, and always where counts are int64.
+_SMALL_INDEX = 16  # bits
+Counters = namedtuple("Counters", ["keys", "counts", "errors", "high", "table", "own"])
 
 
 @njit(nogil=True, inline="always")
 def counters_of(keys, counts, errors, table, registers):
     """Return the sketch that these flat arrays hold."""
-    return Counters(keys, counts, errors, table, registers.view(REGISTERS)[0])
+    return Counters(keys, counts, errors, table[:0].view(np.uint32), table, registers.view(REGISTERS)[0])
+
+
+# The kernels that take Counters are compiled for either width of its arrays, into the kernels that call them; so they
+# are not cached themselves.
+@njit(nogil=True, forceinline=True)
+def count_at(slot, counters):
+    """Return a slot's count."""
+    slot = np.uint64(slot)
+    count = np.int64(counters.counts[slot])
+    if counters.high.size > 0:
+        count += np.int64(counters.high[slot]) << np.int64(32)
+    return count
+
+
+@njit(nogil=True, forceinline=True)
+def error_at(slot, counters):
+    """Return how much of a slot's count may be inherited."""
+    slot = np.uint64(slot)
+    error = np.int64(counters.errors[slot])
+    if counters.high.size > 0:
+        error += np.int64(counters.high[np.uint64(counters.keys.size) + slot]) << np.int64(32)
+    return error
+
+
+@njit(nogil=True, forceinline=True)
+def _set_count(slot, count, counters):
+    slot = np.uint64(slot)
+    counters.counts[slot] = count
+    if counters.high.size > 0:
+        counters.high[slot] = count >> np.int64(32)
+
+
+@njit(nogil=True, forceinline=True)
+def _set_error(slot, error, counters):
+    slot = np.uint64(slot)
+    counters.errors[slot] = error
+    if counters.high.size > 0:
+        counters.high[np.uint64(counters.keys.size) + slot] = error >> np.int64(32)
 
 
 @njit(cache=True, nogil=True, forceinline=True)
@@ -73,43 +113,44 @@ def _remove(key, keys, table):
     table[hole] = -1
 
 
-@njit(cache=True, nogil=True)
-def _least(counts, own):
+@njit(nogil=True)
+def _least(counters):
     """Return the slot of a least counter; all counters are in use."""
-    capacity = counts.size
+    capacity, own = counters.keys.size, counters.own
     level, cursor = own.level, own.cursor
     while True:
-        while cursor < capacity and counts[cursor] != level:
+        while cursor < capacity and count_at(cursor, counters) != level:
             cursor += 1
         if cursor < capacity:
             break
-        level = counts[0]
+        level = count_at(0, counters)
         for slot in range(1, capacity):
-            level = min(level, counts[slot])
+            level = min(level, count_at(slot, counters))
         cursor = 0
     own.level, own.cursor = level, cursor
     return cursor
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _enter(key, weight, counters):
     """Give a key that has no counter a free one, or the least; return its slot."""
-    keys, counts, errors, table, own = counters
+    keys, table, own = counters.keys, counters.table, counters.own
     if own.used < keys.size:
         slot = own.used
         own.used += 1
-        counts[slot] = weight
+        _set_count(slot, weight, counters)
     else:
-        slot = _least(counts, own)
+        slot = _least(counters)
         _remove(keys[slot], keys, table)
-        errors[slot] = counts[slot]
-        counts[slot] += weight
+        count = count_at(slot, counters)
+        _set_error(slot, count, counters)
+        _set_count(slot, count + weight, counters)
     table[_find(key, keys, table)[1]] = slot
     keys[slot] = key
     return slot
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@njit(nogil=True, forceinline=True)
 def offer(key, weight, counters):
     """Count one message; return the key's slot, or ~slot where the slot has just changed hands.
 
@@ -117,7 +158,7 @@ def offer(key, weight, counters):
     """
     slot = _find(key, counters.keys, counters.table)[0]
     if slot >= 0:
-        counters.counts[np.uint64(slot)] += weight
+        _set_count(slot, count_at(slot, counters) + weight, counters)
         return slot
     return ~_enter(key, weight, counters)
 
@@ -149,15 +190,19 @@ def _estimate_many(batch, absent, keys, counts, errors, table, out):
 
 
 @njit(cache=True, nogil=True)
-def _index(keys, table, used):
+def index_keys(keys, table, used):
     """Enter the first `used` slots into an empty table."""
     for slot in range(used):
         table[_find(keys[slot], keys, table)[1]] = slot
 
 
 def table_size(capacity: int) -> int:
-    """Return the size of the index of `capacity` slots: the power of two at or above four times as many."""
-    return 1 << (4 * capacity - 1).bit_length()
+    """Return the size of the index of `capacity` slots, a power of two.
+
+    It is four times as many or more while the index is small (searches then mostly take one look), and at least a
+    quarter more than there are slots where it is large.
+    """
+    return 1 << max(min((4 * capacity - 1).bit_length(), _SMALL_INDEX), (capacity + capacity // 4).bit_length())
 
 
 class SpaceSaving:
@@ -289,7 +334,7 @@ class SpaceSaving:
         used = order.size
         self._keys[:used], self._counts[:used], self._errors[:used] = keys[order], count[order], error[order]
         self._own["used"], self._own["total"] = used, total
-        _index(self._keys, self._table, used)
+        index_keys(self._keys, self._table, used)
 
     def reset(self) -> None:
         """Forget every message."""

@@ -5,8 +5,10 @@ Each is one class over plain lists: `route(key, source=None, weight=1)`, `load[s
 """
 
 import math
+from fractions import Fraction
 
 from naive.core import candidate, derive, fast_range, random_bits
+from naive.ratios import fraction_of
 
 __all__ = [
     "NaiveChoices",
@@ -120,7 +122,7 @@ class NaiveChoices(_Naive):
     ):
         super().__init__(workers, sources, seed)
         self.head, self.epsilon, self.guard, self.distinct, self.rotate = head, epsilon, guard, distinct, rotate
-        self.theta = 0.2 / workers if theta is None else theta
+        self.theta = Fraction(1, 5 * workers) if theta is None else fraction_of(theta)
         self.capacity = max(1000, 2 * math.ceil(1 / self.theta)) if capacity is None else capacity
         self.choices = choices
         starts = [_start(seed, s, workers) if rotate else 0 for s in range(sources)]

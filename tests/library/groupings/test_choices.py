@@ -24,7 +24,7 @@ from streamlb.analysis import (
 )
 
 from streamlb import DChoices, PartialKeyGrouping, WChoices, Zipf, imbalance, replication
-from streamlb.groupings.head import SOLVE
+SOLVE = 0
 from streamlb.groupings.solve_d import fewest_choices
 
 
