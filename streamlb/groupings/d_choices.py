@@ -35,23 +35,24 @@ from streamlb.groupings.head import (
     send_tail,
     settings_of,
     sketch_of,
+    write_homes,
 )
 from streamlb.groupings.solve_d import fewest_choices
-from streamlb.hashing import candidate, family_of, first_candidate, key_hash, mix
-from streamlb.sketches.space_saving import count_at
+from streamlb.hashing import BLOCK, candidate, family_of, first_candidate, key_hash, mix
+from streamlb.sketches.space_saving import count_at, home_of
 
 # Each source's registers.
 SOURCE = np.dtype(
     [
         *HEAD,
+        ("choices", "i8"),  # d
+        ("solve", "i8"),  # the total at which d is solved for again
         ("least", "i8"),  # the cursor over the least loaded of all workers, see `least_worker`
         ("next", "i8"),
-        ("left", "i8"),
+        ("end", "i8"),
         ("floor", "i8"),  # the least load of all workers, and a worker before which all others are above it
         ("above", "i8"),
         ("start", "i8"),  # where a hot key's turn begins
-        ("choices", "i8"),  # d
-        ("solve", "i8"),  # the total at which d is solved for again
         ("records", "i8"),  # how many records are in use
         ("hot", "i8"),  # how many keys are hot: the length of `order`
         ("changes", "i8"),  # how many entries of `history` are in use
@@ -193,10 +194,10 @@ def _solve(source, hot):
     found = 0
     for i in range(own.hot):
         slot = np.int64(order[i])
-        if not is_hot(slot, source):
+        count = count_at(slot, counters)
+        if not is_hot(slot, count, source):
             hot.records[_find_record(slot, hot.records)].listed = 0
             continue
-        count = count_at(slot, counters)
         at = found  # insertion: the list stays in order but for a few neighbours
         while at > 0 and count_at(order[at - 1], counters) < count:
             order[at] = order[at - 1]
@@ -362,9 +363,9 @@ def _source(number, load, meta, sketch):
 
 
 @njit(nogil=True, forceinline=True)
-def _step(key, weight, source, hot):
+def _step(key, home, weight, source, hot):
     own = source.own
-    slot = count_message(key, weight, source)
+    slot, count = count_message(key, home, weight, source)
     if slot < 0:
         slot = ~slot
         place = _find_record(slot, hot.records)
@@ -372,7 +373,7 @@ def _step(key, weight, source, hot):
             _forget(place, own, hot)
     if own.sketch.total >= own.solve:
         _solve(source, hot)
-    if not is_hot(slot, source):
+    if not is_hot(slot, count, source):
         return send_tail(key, weight, source)
     place = _find_record(slot, hot.records)
     if hot.records[place].slot == 0 or hot.records[place].listed == 0:
@@ -391,7 +392,14 @@ def _route(key, source, weight, load, meta, sketch, hot):
         return -1
     shared_of(meta).messages += 1
     lists = lists_of(hot)
-    return _step(np.uint64(key), weight, one, hot_of(hot, number, load.shape, lists.records, lists.entries))
+    key = np.uint64(key)
+    return _step(
+        key,
+        home_of(key, one.counters.table),
+        weight,
+        one,
+        hot_of(hot, number, load.shape, lists.records, lists.entries),
+    )
 
 
 @njit(cache=True, nogil=True)
@@ -409,11 +417,15 @@ def _route_many(keys, weights, source, load, meta, sketch, hot, out):
         if lacks_width(keys.size, weights, start, stride, one):
             settings.turn = turn
             return True
-        for i in range(start, keys.size, stride):
-            if settings.full != 0:
-                settings.turn, settings.next = turn, i
-                return True
-            out[i] = _step(keys[i], weight_of(weights, i), one, its)
+        table, span = one.counters.table, BLOCK * stride
+        for begin in range(start, keys.size, span):
+            end = min(begin + span, keys.size)
+            write_homes(keys[begin:end], stride, table, out[begin:end])
+            for i in range(begin, end, stride):
+                if settings.full != 0:
+                    settings.turn, settings.next = turn, i
+                    return True
+                out[i] = _step(keys[i], np.uint64(np.uint32(out[i])), weight_of(weights, i), one, its)
         settings.next = 0
     settings.turn = 0
     shared_of(meta).messages += keys.size

@@ -27,7 +27,15 @@ from streamlb._options import checked, takes
 from streamlb.groupings.base import SHARED, Grouping, GroupingOptions, send_to_lesser
 from streamlb.hashing import derive, first_candidate, key_hash, second_candidate
 from streamlb.ratios import ceil_share, fraction_of, terms_of
-from streamlb.sketches.space_saving import REGISTERS, Counters, count_at, error_at, index_keys, offer, table_size
+from streamlb.sketches.space_saving import (
+    REGISTERS,
+    Counters,
+    error_at,
+    home_of,
+    index_keys,
+    offer,
+    table_size,
+)
 
 # What all sources share.
 SETTINGS = np.dtype(
@@ -36,7 +44,7 @@ SETTINGS = np.dtype(
         ("under", "i8"),
         ("theta", "f8"),
         ("floor", "i8"),  # a key seen less often is never hot
-        ("guard", "i8"),  # 1: what a count may have inherited does not count
+        ("guard", "i8"),  # -1 (all bits): what a count may have inherited does not count; or 0
         ("distinct", "i8"),  # 1: the workers of a key are all different
         ("rotate", "i8"),  # 1: of equally loaded workers the next in turn, not the first
         ("capacity", "i8"),  # the most counters of a sketch
@@ -128,26 +136,34 @@ def lacks_width(size, weights, first, stride, source):
     return total >= _NARROW
 
 
+@njit(cache=True, nogil=True)
+def write_homes(keys, stride, table, out):
+    """Write every stride-th key's home in the index of a sketch. Without steps it runs on the vector units."""
+    if stride == 1:
+        for i in range(np.uint64(keys.size)):
+            out[i] = home_of(keys[i], table)
+    else:
+        for i in range(0, keys.size, stride):
+            out[i] = home_of(keys[i], table)
+
+
 @njit(nogil=True, forceinline=True)
-def count_message(key, weight, source):
-    """Count a message in its source's sketch; return its slot, or ~slot where the slot has just changed hands."""
+def count_message(key, home, weight, source):
+    """Count a message in its source's sketch; return its slot, ~slot where that has just changed hands, and its count."""
     settings, own, counters = source.settings, source.own, source.counters
     counters.own.total += weight
     if counters.own.total > own.until:
         _raise_share(settings, own)
-    slot = offer(key, weight, counters)
+    slot, count = offer(key, home, weight, counters)
     if slot < 0 and counters.own.used == settings.room and settings.room < settings.capacity:
         settings.full = 1
-    return slot
+    return slot, count
 
 
 @njit(nogil=True, forceinline=True)
-def is_hot(slot, source):
-    """Return whether a counter's key is hot now; with the guard, what the count may have inherited is left out."""
-    count = count_at(slot, source.counters)
-    if source.settings.guard != 0:
-        count -= error_at(slot, source.counters)
-    return count >= source.own.share
+def is_hot(slot, count, source):
+    """Return whether a key is hot now by its counter; with the guard, what the count may have inherited is left out."""
+    return count - (error_at(slot, source.counters) & source.settings.guard) >= source.own.share
 
 
 @njit(cache=True, nogil=True, forceinline=True)
@@ -172,25 +188,27 @@ def least_worker(load, settings, own):
     """Return the least loaded worker: the first one, or to rotate ties the first at or after the last one returned.
 
     Loads only grow, so no worker comes back to the least load once it has left it. A cursor (`next`) walks over the
-    workers that stand at that load (`least`), and only when it has been all round (`left` is 0) are all loads read.
+    workers that stand at that load (`least`), past the last worker on to the first, and only when it has been all
+    round (at `end`) are all loads read.
     """
-    n = load.size
-    level, at, left = own.least, own.next, own.left
+    n, at, end, level = load.size, own.next, own.end, own.least
     while True:
-        while left > 0 and load[np.uint64(at)] != level:
-            left -= 1
+        while at < end:
+            worker = at if at < n else at - n
+            if load[np.uint64(worker)] == level:
+                own.next = at
+                return worker
             at += 1
-            if at == n:
-                at = 0
-        if left > 0:
-            break
+        at = own.next
+        if settings.rotate == 0:
+            at = 0
+        elif at >= n:
+            at -= n
         level = load[0]
         for worker in range(1, n):
             level = min(level, load[worker])
-        at = own.next if settings.rotate != 0 else 0
-        left = n
-    own.least, own.next, own.left = level, at, left
-    return at
+        end = at + n
+        own.next, own.end, own.least = at, end, level
 
 
 @dataclass(frozen=True)
@@ -254,7 +272,7 @@ class HeadGrouping(Grouping):
         settings, own = self._records(meta)
         settings["over"], settings["under"], settings["theta"] = terms_of(fraction_of(self.theta))
         settings["floor"] = _GUARD if self.guard else 1
-        settings["guard"] = self.guard
+        settings["guard"] = -self.guard
         settings["distinct"], settings["rotate"] = self.candidates == "distinct", self.ties == "rotate"
         settings["capacity"] = self.capacity
         own["sketch"]["level"], own["sketch"]["cursor"] = -1, self.capacity

@@ -22,12 +22,14 @@ from streamlb.groupings.head import (
     send_tail,
     settings_of,
     sketch_of,
+    write_homes,
 )
-from streamlb.hashing import family_of
+from streamlb.hashing import BLOCK, family_of
+from streamlb.sketches.space_saving import home_of
 
 # Each source's registers: HEAD, and the cursor over the least loaded
 # workers, see `least_worker`.
-SOURCE = np.dtype([*HEAD, ("least", "i8"), ("next", "i8"), ("left", "i8")])
+SOURCE = np.dtype([*HEAD, ("least", "i8"), ("next", "i8"), ("end", "i8")])
 
 
 @njit(nogil=True, inline="always")
@@ -38,9 +40,9 @@ def _source(number, load, meta, sketch):
 
 
 @njit(nogil=True, forceinline=True)
-def _step(key, weight, source):
-    slot = count_message(key, weight, source)
-    if not is_hot(max(slot, ~slot), source):
+def _step(key, home, weight, source):
+    slot, count = count_message(key, home, weight, source)
+    if not is_hot(max(slot, ~slot), count, source):
         return send_tail(key, weight, source)
     worker = least_worker(source.load, source.settings, source.own)
     source.load[np.uint64(worker)] += weight
@@ -54,7 +56,8 @@ def _route(key, source, weight, load, meta, sketch):
     if lacks_room(weight, one):
         return -1
     shared_of(meta).messages += 1
-    return _step(np.uint64(key), weight, one)
+    key = np.uint64(key)
+    return _step(key, home_of(key, one.counters.table), weight, one)
 
 
 @njit(cache=True, nogil=True)
@@ -70,11 +73,15 @@ def _route_many(keys, weights, source, load, meta, sketch, out):
         if lacks_width(keys.size, weights, start, stride, one):
             settings.turn = turn
             return True
-        for i in range(start, keys.size, stride):
-            if settings.full != 0:
-                settings.turn, settings.next = turn, i
-                return True
-            out[i] = _step(keys[i], weight_of(weights, i), one)
+        table, span = one.counters.table, BLOCK * stride
+        for begin in range(start, keys.size, span):
+            end = min(begin + span, keys.size)
+            write_homes(keys[begin:end], stride, table, out[begin:end])
+            for i in range(begin, end, stride):
+                if settings.full != 0:
+                    settings.turn, settings.next = turn, i
+                    return True
+                out[i] = _step(keys[i], np.uint64(np.uint32(out[i])), weight_of(weights, i), one)
         settings.next = 0
     settings.turn = 0
     shared_of(meta).messages += keys.size

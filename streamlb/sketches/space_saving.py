@@ -84,10 +84,18 @@ def _set_error(slot, error, counters):
 
 
 @njit(cache=True, nogil=True, forceinline=True)
-def _find(key, keys, table):
-    """Return a key's slot, or -1, and its place in the table, or the free one where it would stand."""
+def home_of(key, table):
+    """Return the place in the table where a key would stand if all were free."""
+    return mix(key) & np.uint64(table.size - 1)
+
+
+@njit(cache=True, nogil=True, forceinline=True)
+def _find(key, place, keys, table):
+    """Return a key's slot, or -1, and its place in the table, or the free one where it would stand.
+
+    The search begins at `place`, the key's home.
+    """
     mask = np.uint64(table.size - 1)
-    place = mix(key) & mask
     slot = table[place]
     while slot >= 0 and keys[np.uint64(slot)] != key:
         place = (place + np.uint64(1)) & mask
@@ -99,7 +107,7 @@ def _find(key, keys, table):
 def _remove(key, keys, table):
     """Take `key` out of the table, moving later keys of its run back so that no search breaks."""
     mask = np.uint64(table.size - 1)
-    hole = _find(key, keys, table)[1]
+    hole = _find(key, home_of(key, table), keys, table)[1]
     place = hole
     while True:
         place = (place + np.uint64(1)) & mask
@@ -132,35 +140,37 @@ def _least(counters):
 
 
 @njit(nogil=True)
-def _enter(key, weight, counters):
-    """Give a key that has no counter a free one, or the least; return its slot."""
+def _enter(key, home, weight, counters):
+    """Give a key that has no counter a free one, or the least; return its slot and count."""
     keys, table, own = counters.keys, counters.table, counters.own
     if own.used < keys.size:
-        slot = own.used
+        slot, count = own.used, np.int64(0)
         own.used += 1
-        _set_count(slot, weight, counters)
     else:
         slot = _least(counters)
         _remove(keys[slot], keys, table)
         count = count_at(slot, counters)
         _set_error(slot, count, counters)
-        _set_count(slot, count + weight, counters)
-    table[_find(key, keys, table)[1]] = slot
+    count += weight
+    _set_count(slot, count, counters)
+    table[_find(key, home, keys, table)[1]] = slot
     keys[slot] = key
-    return slot
+    return slot, count
 
 
 @njit(nogil=True, forceinline=True)
-def offer(key, weight, counters):
-    """Count one message; return the key's slot, or ~slot where the slot has just changed hands.
+def offer(key, home, weight, counters):
+    """Count one message; return the key's slot, or ~slot where the slot has just changed hands, and its count.
 
-    The caller adds the weight to `own.total`.
+    `home` is the key's, from `home_of`. The caller adds the weight to `own.total`.
     """
-    slot = _find(key, counters.keys, counters.table)[0]
+    slot = _find(key, home, counters.keys, counters.table)[0]
     if slot >= 0:
-        _set_count(slot, count_at(slot, counters) + weight, counters)
-        return slot
-    return ~_enter(key, weight, counters)
+        count = count_at(slot, counters) + weight
+        _set_count(slot, count, counters)
+        return slot, count
+    slot, count = _enter(key, home, weight, counters)
+    return ~slot, count
 
 
 @njit(cache=True, nogil=True)
@@ -170,11 +180,11 @@ def _update_many(batch, weights, keys, counts, errors, table, registers):
     own = counters.own
     if weights.size:
         for i in range(batch.size):
-            offer(batch[i], weights[i], counters)
+            offer(batch[i], home_of(batch[i], table), weights[i], counters)
             own.total += weights[i]
     else:
         for i in range(batch.size):
-            offer(batch[i], np.int64(1), counters)
+            offer(batch[i], home_of(batch[i], table), np.int64(1), counters)
         own.total += batch.size
 
 
@@ -182,7 +192,7 @@ def _update_many(batch, weights, keys, counts, errors, table, registers):
 def _estimate_many(batch, absent, keys, counts, errors, table, out):
     """Write each key's count and error; a key without a counter has `absent` for both."""
     for i in range(batch.size):
-        slot = _find(batch[i], keys, table)[0]
+        slot = _find(batch[i], home_of(batch[i], table), keys, table)[0]
         if slot >= 0:
             out[0, i], out[1, i] = counts[slot], errors[slot]
         else:
@@ -193,7 +203,7 @@ def _estimate_many(batch, absent, keys, counts, errors, table, out):
 def index_keys(keys, table, used):
     """Enter the first `used` slots into an empty table."""
     for slot in range(used):
-        table[_find(keys[slot], keys, table)[1]] = slot
+        table[_find(keys[slot], home_of(keys[slot], table), keys, table)[1]] = slot
 
 
 def table_size(capacity: int) -> int:
