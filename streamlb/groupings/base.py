@@ -46,7 +46,7 @@ def source_of(source, load, meta):
 @njit(cache=True, nogil=True)
 def weight_of(weights, i):
     """Return message i's weight; an empty array stands for ones."""
-    return weights[i] if weights.size > 0 else 1
+    return weights[i] if weights.size > 0 else np.int64(1)
 
 
 @njit(cache=True, nogil=True)

@@ -29,6 +29,7 @@ from streamlb.groupings.head import (
     is_hot,
     lacks_room,
     lacks_width,
+    least_load,
     least_worker,
     registers_of,
     second_choice,
@@ -50,6 +51,7 @@ SOURCE = np.dtype(
         ("least", "i8"),  # the cursor over the least loaded of all workers, see `least_worker`
         ("next", "i8"),
         ("end", "i8"),
+        ("wrap", "i8"),
         ("floor", "i8"),  # the least load of all workers, and a worker before which all others are above it
         ("above", "i8"),
         ("start", "i8"),  # where a hot key's turn begins
@@ -297,10 +299,7 @@ def _floor_of(load, own):
             at += 1
         if at < load.size:
             break
-        level = load[0]
-        for worker in range(1, load.size):
-            level = min(level, load[worker])
-        at = 0
+        level, at = least_load(load), 0
     own.floor, own.above = level, at
     return level
 
@@ -421,9 +420,9 @@ def _route_many(keys, weights, source, load, meta, sketch, hot, out):
         for begin in range(start, keys.size, span):
             end = min(begin + span, keys.size)
             write_homes(keys[begin:end], stride, table, out[begin:end])
-            for i in range(begin, end, stride):
+            for i in range(np.uint64(begin), np.uint64(end), np.uint64(stride)):
                 if settings.full != 0:
-                    settings.turn, settings.next = turn, i
+                    settings.turn, settings.next = turn, np.int64(i)
                     return True
                 out[i] = _step(keys[i], np.uint64(np.uint32(out[i])), weight_of(weights, i), one, its)
         settings.next = 0

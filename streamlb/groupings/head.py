@@ -183,32 +183,37 @@ def send_tail(key, weight, source):
     return send_to_lesser(first, second, weight, load)
 
 
+@njit(cache=True, nogil=True)
+def least_load(load):
+    """Return the least load of all workers."""
+    least = load[0]
+    for worker in range(np.uint64(load.size)):
+        least = min(least, load[worker])
+    return least
+
+
 @njit(nogil=True, forceinline=True)
 def least_worker(load, settings, own):
     """Return the least loaded worker: the first one, or to rotate ties the first at or after the last one returned.
 
     Loads only grow, so no worker comes back to the least load once it has left it. A cursor (`next`) walks over the
-    workers that stand at that load (`least`), past the last worker on to the first, and only when it has been all
-    round (at `end`) are all loads read.
+    workers that stand at that load (`least`), first up to `end`, then over the workers before `wrap`, and only then are
+    all loads read again.
     """
-    n, at, end, level = load.size, own.next, own.end, own.least
+    at, end, level = own.next, own.end, own.least
     while True:
         while at < end:
-            worker = at if at < n else at - n
-            if load[np.uint64(worker)] == level:
+            if load[np.uint64(at)] == level:
                 own.next = at
-                return worker
+                return at
             at += 1
-        at = own.next
-        if settings.rotate == 0:
-            at = 0
-        elif at >= n:
-            at -= n
-        level = load[0]
-        for worker in range(1, n):
-            level = min(level, load[worker])
-        end = at + n
-        own.next, own.end, own.least = at, end, level
+        if own.wrap > 0:
+            at, end, own.wrap = 0, own.wrap, 0
+        else:
+            at, end = own.next if settings.rotate != 0 else 0, load.size
+            level, own.wrap = least_load(load), at
+            own.least = level
+        own.end = end
 
 
 @dataclass(frozen=True)

@@ -79,9 +79,9 @@ def _route_many(keys, weights, source, load, meta, sketch, out):
         for begin in range(start, keys.size, span):
             end = min(begin + span, keys.size)
             write_homes(keys[begin:end], stride, table, out[begin:end])
-            for i in range(begin, end, stride):
+            for i in range(np.uint64(begin), np.uint64(end), np.uint64(stride)):
                 if settings.full != 0:
-                    settings.turn, settings.next = turn, i
+                    settings.turn, settings.next = turn, np.int64(i)
                     return True
                 out[i] = _step(keys[i], np.uint64(np.uint32(out[i])), weight_of(weights, i), one)
         settings.next = 0

@@ -29,7 +29,7 @@ from streamlb.sketches.space_saving import home_of
 
 # Each source's registers: HEAD, and the cursor over the least loaded
 # workers, see `least_worker`.
-SOURCE = np.dtype([*HEAD, ("least", "i8"), ("next", "i8"), ("end", "i8")])
+SOURCE = np.dtype([*HEAD, ("least", "i8"), ("next", "i8"), ("end", "i8"), ("wrap", "i8")])
 
 
 @njit(nogil=True, inline="always")
@@ -77,9 +77,9 @@ def _route_many(keys, weights, source, load, meta, sketch, out):
         for begin in range(start, keys.size, span):
             end = min(begin + span, keys.size)
             write_homes(keys[begin:end], stride, table, out[begin:end])
-            for i in range(begin, end, stride):
+            for i in range(np.uint64(begin), np.uint64(end), np.uint64(stride)):
                 if settings.full != 0:
-                    settings.turn, settings.next = turn, i
+                    settings.turn, settings.next = turn, np.int64(i)
                     return True
                 out[i] = _step(keys[i], np.uint64(np.uint32(out[i])), weight_of(weights, i), one)
         settings.next = 0
