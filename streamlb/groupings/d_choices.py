@@ -26,16 +26,18 @@ from streamlb.groupings.head import (
     HeadOptions,
     Source,
     count_message,
+    cursor_of,
     is_hot,
+    keep_cursor,
     lacks_room,
     lacks_width,
     least_load,
-    least_worker,
     registers_of,
     second_choice,
     send_tail,
     settings_of,
     sketch_of,
+    to_least,
     write_homes,
 )
 from streamlb.groupings.solve_d import fewest_choices
@@ -48,7 +50,7 @@ SOURCE = np.dtype(
         *HEAD,
         ("choices", "i8"),  # d
         ("solve", "i8"),  # the total at which d is solved for again
-        ("least", "i8"),  # the cursor over the least loaded of all workers, see `least_worker`
+        ("least", "i8"),  # the cursor over the least loaded of all workers, see `to_least`
         ("next", "i8"),
         ("end", "i8"),
         ("wrap", "i8"),
@@ -308,7 +310,7 @@ def _floor_of(load, own):
 def _least_candidate(record, load, floor, candidates, rotate):
     """Return the least loaded candidate: the first in the list, or to rotate ties the first at or after the last one.
 
-    As in `least_worker`: a cursor (`at`) over the candidates that stand at the least load (`low`), `rest` of them not
+    As in `to_least`: a cursor (`at`) over the candidates that stand at the least load (`low`), `rest` of them not
     yet passed. No candidate is below the least load of all workers, so the search begins there.
     """
     d = candidates.size
@@ -340,7 +342,9 @@ def _hot_worker(key, place, source, hot):
     load, settings, own = source.load, source.settings, source.own
     d = own.choices
     if d >= load.size:
-        return least_worker(load, settings, own)
+        cursor = to_least(load, settings.rotate, cursor_of(own))
+        keep_cursor(own, cursor)
+        return cursor.next
     record = hot.records[place]
     if record.length < d:
         _list_workers(key, place, source, hot)
@@ -364,7 +368,7 @@ def _source(number, load, meta, sketch):
 @njit(nogil=True, forceinline=True)
 def _step(key, home, weight, source, hot):
     own = source.own
-    slot, count = count_message(key, home, weight, source)
+    slot, count = count_message(key, weight, source, home)
     if slot < 0:
         slot = ~slot
         place = _find_record(slot, hot.records)

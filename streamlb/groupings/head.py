@@ -24,7 +24,7 @@ import numpy as np
 from streamlb import _check
 from streamlb._jit import njit
 from streamlb._options import checked, takes
-from streamlb.groupings.base import SHARED, Grouping, GroupingOptions, send_to_lesser
+from streamlb.groupings.base import SHARED, Grouping, GroupingOptions, send_to_lesser, weight_of
 from streamlb.hashing import derive, first_candidate, key_hash, second_candidate
 from streamlb.ratios import ceil_share, fraction_of, terms_of
 from streamlb.sketches.space_saving import (
@@ -67,6 +67,9 @@ _SOURCES = _FIRST + SETTINGS.itemsize // 8
 # One source inside a kernel: its load, SETTINGS, the hash family, its registers `own`, its sketch.
 Source = namedtuple("Source", ["load", "settings", "family", "own", "counters"])
 
+# A cursor over the workers that have the least load, see `to_least`.
+Cursor = namedtuple("Cursor", ["next", "end", "wrap", "least"])
+
 _GUARD = 50  # with the guard a key is not called hot before it was seen this often
 _MOST_COUNTERS = 2**28
 _FIRST_ROOM = 1024  # counters of a sketch that has seen nothing, if its capacity is larger
@@ -100,13 +103,12 @@ def sketch_of(row, room, table, wide, registers):
 
 # The kernels below take registers of more than one type, so they are compiled into their callers and not cached.
 @njit(nogil=True)
-def _raise_share(settings, own):
-    """Compute from which count a key is hot now, and for how long that holds."""
-    total = own.sketch.total
+def _share_at(total, settings):
+    """Return from which count a key is hot after so many messages, and up to how many messages that holds."""
     share = ceil_share(total, settings.over, settings.under, settings.theta)
-    # While theta * total has not passed `share` it stays the same. A part in 2**40 less than the float says is safe.
-    own.until = total + max(0, np.int64((share / settings.theta - total) - share / settings.theta * 2.0**-40))
-    own.share = max(share, settings.floor)
+    # The share stays the same until theta * total passes it. A part in 2**40 less than what the float says is safe.
+    spare = share / settings.theta * (1.0 - 2.0**-40) - total
+    return max(share, settings.floor), total + max(0, np.int64(spare))
 
 
 @njit(nogil=True, forceinline=True)
@@ -148,12 +150,9 @@ def write_homes(keys, stride, table, out):
 
 
 @njit(nogil=True, forceinline=True)
-def count_message(key, home, weight, source):
-    """Count a message in its source's sketch; return its slot, ~slot where that has just changed hands, and its count."""
-    settings, own, counters = source.settings, source.own, source.counters
-    counters.own.total += weight
-    if counters.own.total > own.until:
-        _raise_share(settings, own)
+def _offer(key, home, weight, source):
+    """Count a message, but not in the total; ask for more room where it took the last free counter."""
+    settings, counters = source.settings, source.counters
     slot, count = offer(key, home, weight, counters)
     if slot < 0 and counters.own.used == settings.room and settings.room < settings.capacity:
         settings.full = 1
@@ -161,9 +160,46 @@ def count_message(key, home, weight, source):
 
 
 @njit(nogil=True, forceinline=True)
+def count_message(key, weight, source, home):
+    """Count a message in its source's sketch; return its slot, ~slot where that has just changed hands, and its count."""
+    own = source.own
+    own.sketch.total += weight
+    if own.sketch.total > own.until:
+        own.share, own.until = _share_at(own.sketch.total, source.settings)
+    return _offer(key, home, weight, source)
+
+
+@njit(nogil=True, forceinline=True)
+def sure_count(slot, count, source):
+    """Return by what a key is judged: its count, with the guard less what that may have inherited."""
+    return count - (error_at(slot, source.counters) & source.settings.guard)
+
+
+@njit(nogil=True, forceinline=True)
 def is_hot(slot, count, source):
-    """Return whether a key is hot now by its counter; with the guard, what the count may have inherited is left out."""
-    return count - (error_at(slot, source.counters) & source.settings.guard) >= source.own.share
+    """Return whether a key is hot now by its counter."""
+    return sure_count(slot, count, source) >= source.own.share
+
+
+@njit(nogil=True)
+def mark_hot(keys, weights, begin, end, stride, source, out):
+    """Count every stride-th message and write whether its key is hot, 1 or 0; return where room ran out, or the end."""
+    settings, own = source.settings, source.own
+    write_homes(keys[begin:end], stride, source.counters.table, out[begin:end])
+    total, share, until = own.sketch.total, own.share, own.until  # what changes with every message stays in registers
+    stop = end
+    for i in range(np.uint64(begin), np.uint64(end), np.uint64(stride)):
+        if settings.full != 0:
+            stop = np.int64(i)
+            break
+        weight = weight_of(weights, i)
+        total += weight
+        if total > until:
+            share, until = _share_at(total, settings)
+        slot, count = _offer(keys[i], np.uint64(np.uint32(out[i])), weight, source)
+        out[i] = sure_count(max(slot, ~slot), count, source) >= share
+    own.sketch.total, own.share, own.until = total, share, until
+    return stop
 
 
 @njit(cache=True, nogil=True, forceinline=True)
@@ -193,27 +229,35 @@ def least_load(load):
 
 
 @njit(nogil=True, forceinline=True)
-def least_worker(load, settings, own):
-    """Return the least loaded worker: the first one, or to rotate ties the first at or after the last one returned.
+def cursor_of(own):
+    """Return the cursor in a source's registers."""
+    return Cursor(own.next, own.end, own.wrap, own.least)
 
-    Loads only grow, so no worker comes back to the least load once it has left it. A cursor (`next`) walks over the
-    workers that stand at that load (`least`), first up to `end`, then over the workers before `wrap`, and only then are
-    all loads read again.
+
+@njit(nogil=True, forceinline=True)
+def keep_cursor(own, cursor):
+    """Write a cursor into a source's registers."""
+    own.next, own.end, own.wrap, own.least = cursor
+
+
+@njit(cache=True, nogil=True, forceinline=True)
+def to_least(load, rotate, cursor):
+    """Move a cursor to the least loaded worker: the first one, or to rotate ties the first at or after the last one.
+
+    Loads only grow, so no worker comes back to the least load once it has left it. The cursor walks over the workers that
+    stand at that load, first up to `end`, then over the workers before `wrap`, and only then are all loads read again.
     """
-    at, end, level = own.next, own.end, own.least
+    at, end, wrap, level = cursor
     while True:
         while at < end:
             if load[np.uint64(at)] == level:
-                own.next = at
-                return at
+                return Cursor(at, end, wrap, level)
             at += 1
-        if own.wrap > 0:
-            at, end, own.wrap = 0, own.wrap, 0
+        if wrap > 0:
+            at, end, wrap = 0, wrap, 0
         else:
-            at, end = own.next if settings.rotate != 0 else 0, load.size
-            level, own.wrap = least_load(load), at
-            own.least = level
-        own.end = end
+            at = cursor.next if rotate != 0 else 0
+            end, wrap, level = load.size, at, least_load(load)
 
 
 @dataclass(frozen=True)

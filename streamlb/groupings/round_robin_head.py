@@ -19,11 +19,11 @@ from streamlb.groupings.head import (
     is_hot,
     lacks_room,
     lacks_width,
+    mark_hot,
     registers_of,
     send_tail,
     settings_of,
     sketch_of,
-    write_homes,
 )
 from streamlb.hashing import BLOCK, family_of
 from streamlb.sketches.space_saving import home_of
@@ -40,9 +40,9 @@ def _source(number, load, meta, sketch):
 
 
 @njit(nogil=True, forceinline=True)
-def _step(key, home, weight, source):
-    slot, count = count_message(key, home, weight, source)
-    if not is_hot(max(slot, ~slot), count, source):
+def _send(key, weight, hot, source):
+    """Add a message to the worker of its key, which is hot or not, and return that worker."""
+    if not hot:
         return send_tail(key, weight, source)
     load, own = source.load, source.own
     worker = own.next
@@ -59,7 +59,8 @@ def _route(key, source, weight, load, meta, sketch):
         return -1
     shared_of(meta).messages += 1
     key = np.uint64(key)
-    return _step(key, home_of(key, one.counters.table), weight, one)
+    slot, count = count_message(key, weight, one, home_of(key, one.counters.table))
+    return _send(key, weight, is_hot(max(slot, ~slot), count, one), one)
 
 
 @njit(cache=True, nogil=True)
@@ -75,15 +76,15 @@ def _route_many(keys, weights, source, load, meta, sketch, out):
         if lacks_width(keys.size, weights, start, stride, one):
             settings.turn = turn
             return True
-        table, span = one.counters.table, BLOCK * stride
-        for begin in range(start, keys.size, span):
-            end = min(begin + span, keys.size)
-            write_homes(keys[begin:end], stride, table, out[begin:end])
-            for i in range(np.uint64(begin), np.uint64(end), np.uint64(stride)):
-                if settings.full != 0:
-                    settings.turn, settings.next = turn, np.int64(i)
-                    return True
-                out[i] = _step(keys[i], np.uint64(np.uint32(out[i])), weight_of(weights, i), one)
+        # Counting and sending do not touch each other: two small loops are faster than one.
+        for begin in range(start, keys.size, BLOCK * stride):
+            end = min(begin + BLOCK * stride, keys.size)
+            stop = mark_hot(keys, weights, begin, end, stride, one, out)
+            for i in range(np.uint64(begin), np.uint64(stop), np.uint64(stride)):
+                out[i] = _send(keys[i], weight_of(weights, i), out[i] != 0, one)
+            if stop < end:
+                settings.turn, settings.next = turn, stop
+                return True
         settings.next = 0
     settings.turn = 0
     shared_of(meta).messages += keys.size

@@ -14,21 +14,23 @@ from streamlb.groupings.head import (
     HeadGrouping,
     Source,
     count_message,
+    cursor_of,
     is_hot,
+    keep_cursor,
     lacks_room,
     lacks_width,
-    least_worker,
+    mark_hot,
     registers_of,
     send_tail,
     settings_of,
     sketch_of,
-    write_homes,
+    to_least,
 )
 from streamlb.hashing import BLOCK, family_of
 from streamlb.sketches.space_saving import home_of
 
 # Each source's registers: HEAD, and the cursor over the least loaded
-# workers, see `least_worker`.
+# workers, see `to_least`.
 SOURCE = np.dtype([*HEAD, ("least", "i8"), ("next", "i8"), ("end", "i8"), ("wrap", "i8")])
 
 
@@ -40,13 +42,13 @@ def _source(number, load, meta, sketch):
 
 
 @njit(nogil=True, forceinline=True)
-def _step(key, home, weight, source):
-    slot, count = count_message(key, home, weight, source)
-    if not is_hot(max(slot, ~slot), count, source):
-        return send_tail(key, weight, source)
-    worker = least_worker(source.load, source.settings, source.own)
-    source.load[np.uint64(worker)] += weight
-    return worker
+def _send(key, weight, hot, source, cursor):
+    """Add a message to the worker of its key, which is hot or not; return that worker and the cursor."""
+    if not hot:
+        return send_tail(key, weight, source), cursor
+    cursor = to_least(source.load, source.settings.rotate, cursor)
+    source.load[np.uint64(cursor.next)] += weight
+    return cursor.next, cursor
 
 
 @njit(cache=True, nogil=True)
@@ -57,7 +59,10 @@ def _route(key, source, weight, load, meta, sketch):
         return -1
     shared_of(meta).messages += 1
     key = np.uint64(key)
-    return _step(key, home_of(key, one.counters.table), weight, one)
+    slot, count = count_message(key, weight, one, home_of(key, one.counters.table))
+    worker, cursor = _send(key, weight, is_hot(max(slot, ~slot), count, one), one, cursor_of(one.own))
+    keep_cursor(one.own, cursor)
+    return worker
 
 
 @njit(cache=True, nogil=True)
@@ -73,15 +78,17 @@ def _route_many(keys, weights, source, load, meta, sketch, out):
         if lacks_width(keys.size, weights, start, stride, one):
             settings.turn = turn
             return True
-        table, span = one.counters.table, BLOCK * stride
-        for begin in range(start, keys.size, span):
-            end = min(begin + span, keys.size)
-            write_homes(keys[begin:end], stride, table, out[begin:end])
-            for i in range(np.uint64(begin), np.uint64(end), np.uint64(stride)):
-                if settings.full != 0:
-                    settings.turn, settings.next = turn, np.int64(i)
-                    return True
-                out[i] = _step(keys[i], np.uint64(np.uint32(out[i])), weight_of(weights, i), one)
+        # Counting and sending do not touch each other: two small loops are faster than one.
+        for begin in range(start, keys.size, BLOCK * stride):
+            end = min(begin + BLOCK * stride, keys.size)
+            stop = mark_hot(keys, weights, begin, end, stride, one, out)
+            cursor = cursor_of(one.own)
+            for i in range(np.uint64(begin), np.uint64(stop), np.uint64(stride)):
+                out[i], cursor = _send(keys[i], weight_of(weights, i), out[i] != 0, one, cursor)
+            keep_cursor(one.own, cursor)
+            if stop < end:
+                settings.turn, settings.next = turn, stop
+                return True
         settings.next = 0
     settings.turn = 0
     shared_of(meta).messages += keys.size
