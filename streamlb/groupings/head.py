@@ -185,19 +185,21 @@ def is_hot(slot, count, source):
 def mark_hot(keys, weights, begin, end, stride, source, out):
     """Count every stride-th message and write whether its key is hot, 1 or 0; return where room ran out, or the end."""
     settings, own = source.settings, source.own
+    if settings.full != 0:
+        return begin
     write_homes(keys[begin:end], stride, source.counters.table, out[begin:end])
     total, share, until = own.sketch.total, own.share, own.until  # what changes with every message stays in registers
     stop = end
     for i in range(np.uint64(begin), np.uint64(end), np.uint64(stride)):
-        if settings.full != 0:
-            stop = np.int64(i)
-            break
         weight = weight_of(weights, i)
         total += weight
         if total > until:
             share, until = _share_at(total, settings)
         slot, count = _offer(keys[i], np.uint64(np.uint32(out[i])), weight, source)
         out[i] = sure_count(max(slot, ~slot), count, source) >= share
+        if slot < 0 and settings.full != 0:
+            stop = min(np.int64(i) + stride, end)
+            break
     own.sketch.total, own.share, own.until = total, share, until
     return stop
 

@@ -47,7 +47,7 @@ def _send(key, weight, hot, source, cursor):
     if not hot:
         return send_tail(key, weight, source), cursor
     cursor = to_least(source.load, source.settings.rotate, cursor)
-    source.load[np.uint64(cursor.next)] += weight
+    source.load[np.uint64(cursor.next)] = cursor.least + weight
     return cursor.next, cursor
 
 
