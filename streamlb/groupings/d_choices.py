@@ -41,7 +41,7 @@ from streamlb.groupings.head import (
     write_homes,
 )
 from streamlb.groupings.solve_d import fewest_choices
-from streamlb.hashing import BLOCK, candidate, family_of, first_candidate, key_hash, mix
+from streamlb.hashing import BLOCK, candidate, family_of, first_candidate, hash_one, key_hash, mix
 from streamlb.sketches.space_saving import count_at, home_of
 
 # Each source's registers.
@@ -248,9 +248,10 @@ def list_candidates(h, distinct, workers, stamp, stamps, out):
             out[i] = candidate(h, i, workers)
         return
     out[0] = first_candidate(h, workers)
-    out[1] = second_choice(h, np.int64(out[0]), workers)
     stamps[out[0]] = stamp
-    stamps[out[1]] = stamp
+    if out.size > 1:
+        out[1] = second_choice(h, np.int64(out[0]), workers)
+        stamps[out[1]] = stamp
     found, draw = 2, 2
     while found < out.size:
         worker = candidate(h, draw, workers)
@@ -433,6 +434,21 @@ def _route_many(keys, weights, source, load, meta, sketch, hot, out):
     settings.turn = 0
     shared_of(meta).messages += keys.size
     return False
+
+
+def first_workers(key: int, seed: int, d: int, workers: int, *, distinct: bool = True) -> np.ndarray:
+    """Return the first d workers of a key, int32[d], as a hot key has them: all different, or d hashes.
+
+    Examples
+    --------
+    >>> from streamlb.groupings.d_choices import first_workers
+    >>> len(set(first_workers(17, 0, 20, 20).tolist()))
+    20
+    """
+    out = np.empty(d, np.int32)
+    h = np.uint64(hash_one(np.uint64(key), np.uint64(seed)))
+    list_candidates(h, distinct, workers, 1, np.zeros(workers, np.int32), out)
+    return out
 
 
 @dataclass(frozen=True)

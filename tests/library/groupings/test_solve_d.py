@@ -24,7 +24,6 @@ from streamlb.analysis import (
 )
 
 from streamlb import DChoices, PartialKeyGrouping, WChoices, Zipf, imbalance, replication
-SOLVE = 0
 from streamlb.groupings.solve_d import fewest_choices
 
 
@@ -96,15 +95,25 @@ def test_kernel_solves_for_the_same_d(p, n, epsilon, distinct):
 def test_a_running_grouping_has_the_d_of_its_estimated_shares(candidates, workers, exponent):
     grouping = DChoices(workers, seed=3, candidates=candidates)
     keys = Zipf(10_000, exponent).draw(60_000, seed=2)
-    grouping.route_many(keys[:40_000])
-    own = grouping._registers(grouping._state[1])[0]
-    grouping.route_many(keys[40_000 : int(own[SOLVE])])  # to the message after which d is solved again
-    assert grouping.messages == grouping.loads.sum()
+    grouping.route_many(keys)
+    grouping.route(10_001, weight=int(60_000 * grouping.theta) + 100)  # a new hot key, for which d is solved again
     head, shares = grouping.head()
-    rest = np.full(10_000, (1 - shares.sum()) / 10_000)
+    rest = np.full(100_000, (1 - shares.sum()) / 100_000)
     ref = min_choices([*shares, *rest], workers, grouping.theta, grouping.epsilon, candidates=candidates)
     assert head.size == shares.size > 2
     assert grouping.d == ref
+
+
+def test_head_is_exact_where_floats_are_not():
+    """A share of 1/35 is in the head for theta = 0.2/7, though the float 0.2 / 7 is above 1 / 35."""
+    assert 0.2 / 7 > 1 / 35
+    p = [1 / 35, *[34 / 35 / 2000] * 2000]
+    for theta in (0.2 / 7, 1 / 35):
+        assert head_size(p, theta) == 1
+        assert choices_margin(p, 7, 2, theta, 1e-4).size == 1
+        assert memory_cost(p, 1e6, 7, "W-C", theta=theta) == pytest.approx(7 + 2 * 2000)
+    assert head_size(p, 0.2 / 7 * (1 + 1e-12)) == 0
+    assert head_size([0.1 + 0.2, 0.7], 0.3) == 2
 
 
 @given(p=distributions(), n=st.integers(3, 40), distinct=st.booleans())
