@@ -133,17 +133,21 @@ class Grouping:
         int
             The worker, 0 to workers - 1.
         """
-        number = key_int(key)
-        source = -1 if source is None else _check.integer("source", source, 0, self.options.sources - 1)
-        weight = 1 if weight == 1 else _check.integer("weight", weight, 0, 2**62 - 1)
-        worker = self._route(number, source, weight, *self._state)
-        while worker < 0:
-            self._make_room()
-            worker = self._route(number, source, weight, *self._state)
-        return worker
+        worker = self._route(
+            key_int(key),
+            -1 if source is None else _check.integer("source", source, 0, self.options.sources - 1),
+            1 if weight == 1 else _check.integer("weight", weight, 0, 2**62 - 1),
+            *self._state,
+        )
+        return worker if worker >= 0 else self._route_again(key, source, weight)
+
+    def _route_again(self, key: Any, source: int | None, weight: int) -> int:
+        """Route a message after its kernel has returned -1, which asks for larger state arrays."""
+        self._make_room()
+        return self.route(key, source, weight)
 
     def _make_room(self) -> None:
-        """Make the state arrays larger; for groupings whose kernels ask for it by returning -1."""
+        """Make the state arrays larger; only for groupings whose kernels ask for it."""
         raise NotImplementedError
 
     def route_many(self, keys: Any, weights: Any = None, source: int | None = None) -> np.ndarray:

@@ -24,7 +24,6 @@ from streamlb.groupings.head import (
     HEAD,
     HeadGrouping,
     HeadOptions,
-    Source,
     count_message,
     cursor_of,
     is_hot,
@@ -36,12 +35,12 @@ from streamlb.groupings.head import (
     second_choice,
     send_tail,
     settings_of,
-    sketch_of,
+    source_at,
     to_least,
     write_homes,
 )
 from streamlb.groupings.solve_d import fewest_choices
-from streamlb.hashing import BLOCK, candidate, family_of, first_candidate, hash_one, key_hash, mix
+from streamlb.hashing import BLOCK, candidate, first_candidate, hash_one, key_hash, mix
 from streamlb.sketches.space_saving import count_at, home_of
 
 # Each source's registers.
@@ -359,13 +358,6 @@ def _hot_worker(key, place, source, hot):
     return _least_candidate(record, load, _floor_of(load, own), candidates, settings.rotate)
 
 
-@njit(nogil=True, inline="always")
-def _source(number, load, meta, sketch):
-    settings, own = settings_of(meta), registers_of(meta).view(SOURCE)[number]
-    counters = sketch_of(sketch[number], settings.room, settings.table, settings.wide, own.sketch)
-    return Source(load[number], settings, family_of(shared_of(meta).seed), own, counters)
-
-
 @njit(nogil=True, forceinline=True)
 def _step(key, home, weight, source, hot):
     own = source.own
@@ -391,7 +383,7 @@ def _step(key, home, weight, source, hot):
 def _route(key, source, weight, load, meta, sketch, hot):
     """Route one message; -1 asks for more room and another call."""
     number = source_of(source, load, meta)
-    one = _source(number, load, meta, sketch)
+    one = source_at(number, registers_of(meta).view(SOURCE)[number], load, meta, sketch)
     if lacks_room(weight, one):
         return -1
     shared_of(meta).messages += 1
@@ -415,7 +407,7 @@ def _route_many(keys, weights, source, load, meta, sketch, hot, out):
     first = source_of(source, load, meta)
     for turn in range(settings.turn, min(stride, keys.size)):
         number = (first + turn) % load.shape[0]
-        one = _source(number, load, meta, sketch)
+        one = source_at(number, registers_of(meta).view(SOURCE)[number], load, meta, sketch)
         its = hot_of(hot, number, load.shape, lists.records, lists.entries)
         start = max(turn, settings.next)
         if lacks_width(keys.size, weights, start, stride, one):

@@ -25,7 +25,7 @@ from streamlb import _check
 from streamlb._jit import njit
 from streamlb._options import checked, takes
 from streamlb.groupings.base import SHARED, Grouping, GroupingOptions, send_to_lesser, weight_of
-from streamlb.hashing import derive, first_candidate, key_hash, second_candidate
+from streamlb.hashing import Family, derive, family_of, first_candidate, key_hash, second_candidate
 from streamlb.ratios import ceil_share, fraction_of, terms_of
 from streamlb.sketches.space_saving import (
     REGISTERS,
@@ -40,6 +40,8 @@ from streamlb.sketches.space_saving import (
 # What all sources share.
 SETTINGS = np.dtype(
     [
+        ("add", "u8"),  # the hash family of the seed, see `hashing.Family`
+        ("times", "u8"),
         ("over", "i8"),  # theta is over / under, exactly
         ("under", "i8"),
         ("theta", "f8"),
@@ -80,6 +82,14 @@ _NARROW = 2**32  # what a source may send before its counts need 64 bits
 def settings_of(meta):
     """Return the record SETTINGS in meta, a view."""
     return meta[_FIRST:_SOURCES].view(SETTINGS)[0]
+
+
+@njit(nogil=True, inline="always")
+def source_at(number, own, load, meta, sketch):
+    """Return a source, given its number and its registers."""
+    settings = settings_of(meta)
+    counters = sketch_of(sketch[number], settings.room, settings.table, settings.wide, own.sketch)
+    return Source(load[number], settings, Family(settings.add, settings.times), own, counters)
 
 
 @njit(nogil=True, inline="always")
@@ -321,6 +331,7 @@ class HeadGrouping(Grouping):
     def _fresh(self) -> tuple[np.ndarray, ...]:
         meta = self._fresh_meta(_SOURCES + self._Source.itemsize // 8 * self.sources)
         settings, own = self._records(meta)
+        settings["add"], settings["times"] = family_of(np.uint64(self.seed))
         settings["over"], settings["under"], settings["theta"] = terms_of(fraction_of(self.theta))
         settings["floor"] = _GUARD if self.guard else 1
         settings["guard"] = -self.guard

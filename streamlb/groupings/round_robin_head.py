@@ -14,7 +14,6 @@ from streamlb.groupings.base import shared_of, source_of, weight_of
 from streamlb.groupings.head import (
     HEAD,
     HeadGrouping,
-    Source,
     count_message,
     is_hot,
     lacks_room,
@@ -23,20 +22,13 @@ from streamlb.groupings.head import (
     registers_of,
     send_tail,
     settings_of,
-    sketch_of,
+    source_at,
 )
-from streamlb.hashing import BLOCK, family_of
+from streamlb.hashing import BLOCK
 from streamlb.sketches.space_saving import home_of
 
 # Each source's registers: HEAD, and the worker whose turn it is.
 SOURCE = np.dtype([*HEAD, ("next", "i8")])
-
-
-@njit(nogil=True, inline="always")
-def _source(number, load, meta, sketch):
-    settings, own = settings_of(meta), registers_of(meta).view(SOURCE)[number]
-    counters = sketch_of(sketch[number], settings.room, settings.table, settings.wide, own.sketch)
-    return Source(load[number], settings, family_of(shared_of(meta).seed), own, counters)
 
 
 @njit(nogil=True, forceinline=True)
@@ -54,7 +46,8 @@ def _send(key, weight, hot, source):
 @njit(cache=True, nogil=True)
 def _route(key, source, weight, load, meta, sketch):
     """Route one message; -1 asks for more room and another call."""
-    one = _source(source_of(source, load, meta), load, meta, sketch)
+    number = source_of(source, load, meta)
+    one = source_at(number, registers_of(meta).view(SOURCE)[number], load, meta, sketch)
     if lacks_room(weight, one):
         return -1
     shared_of(meta).messages += 1
@@ -71,7 +64,8 @@ def _route_many(keys, weights, source, load, meta, sketch, out):
     stride = load.shape[0] if source < 0 else 1
     first = source_of(source, load, meta)
     for turn in range(settings.turn, min(stride, keys.size)):
-        one = _source((first + turn) % load.shape[0], load, meta, sketch)
+        number = (first + turn) % load.shape[0]
+        one = source_at(number, registers_of(meta).view(SOURCE)[number], load, meta, sketch)
         start = max(turn, settings.next)
         if lacks_width(keys.size, weights, start, stride, one):
             settings.turn = turn

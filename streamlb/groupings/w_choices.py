@@ -12,7 +12,6 @@ from streamlb.groupings.base import shared_of, source_of, weight_of
 from streamlb.groupings.head import (
     HEAD,
     HeadGrouping,
-    Source,
     count_message,
     cursor_of,
     is_hot,
@@ -23,22 +22,15 @@ from streamlb.groupings.head import (
     registers_of,
     send_tail,
     settings_of,
-    sketch_of,
+    source_at,
     to_least,
 )
-from streamlb.hashing import BLOCK, family_of
+from streamlb.hashing import BLOCK
 from streamlb.sketches.space_saving import home_of
 
 # Each source's registers: HEAD, and the cursor over the least loaded
 # workers, see `to_least`.
 SOURCE = np.dtype([*HEAD, ("least", "i8"), ("next", "i8"), ("end", "i8"), ("wrap", "i8")])
-
-
-@njit(nogil=True, inline="always")
-def _source(number, load, meta, sketch):
-    settings, own = settings_of(meta), registers_of(meta).view(SOURCE)[number]
-    counters = sketch_of(sketch[number], settings.room, settings.table, settings.wide, own.sketch)
-    return Source(load[number], settings, family_of(shared_of(meta).seed), own, counters)
 
 
 @njit(nogil=True, forceinline=True)
@@ -54,7 +46,8 @@ def _send(key, weight, hot, source, cursor):
 @njit(cache=True, nogil=True)
 def _route(key, source, weight, load, meta, sketch):
     """Route one message; -1 asks for more room and another call."""
-    one = _source(source_of(source, load, meta), load, meta, sketch)
+    number = source_of(source, load, meta)
+    one = source_at(number, registers_of(meta).view(SOURCE)[number], load, meta, sketch)
     if lacks_room(weight, one):
         return -1
     shared_of(meta).messages += 1
@@ -73,7 +66,8 @@ def _route_many(keys, weights, source, load, meta, sketch, out):
     stride = load.shape[0] if source < 0 else 1
     first = source_of(source, load, meta)
     for turn in range(settings.turn, min(stride, keys.size)):
-        one = _source((first + turn) % load.shape[0], load, meta, sketch)
+        number = (first + turn) % load.shape[0]
+        one = source_at(number, registers_of(meta).view(SOURCE)[number], load, meta, sketch)
         start = max(turn, settings.next)
         if lacks_width(keys.size, weights, start, stride, one):
             settings.turn = turn
