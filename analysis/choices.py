@@ -1,7 +1,8 @@
 """How many workers a hot key needs, what they cost in memory, and what two choices cannot do (paper 001, III, IV, appendix A).
 
-A head key has d candidates: d hashes, some of which may coincide ("independent", as printed), or d different workers
-("distinct"). Both variants of the paper's necessary condition are here, in floats; expected sizes also in exact fractions.
+A head key has d candidates: d hashes, some of which may coincide ("independent", as printed), or d
+different workers ("distinct"). Both variants of the paper's necessary condition are here, in
+floats; expected sizes also in exact fractions.
 """
 
 from __future__ import annotations
@@ -103,7 +104,7 @@ def _shares(p: Any) -> np.ndarray:
 
 
 def _fraction(value: float) -> Fraction:
-    """Return the fraction that a float stands for: its decimal if that is short, else a simple one next to it."""
+    """Return the fraction that a float stands for: its short decimal, or a simple one next to it."""
     written = Fraction(repr(float(value)))
     if written.denominator <= 10**12:
         return written
@@ -116,7 +117,7 @@ def _fraction(value: float) -> Fraction:
 
 
 def _in_head(shares: np.ndarray, theta: float) -> np.ndarray:
-    """Return which shares are theta or more; those that differ by rounding only are compared as fractions."""
+    """Return which shares are theta or more; where only rounding differs, fractions decide."""
     found = shares >= theta
     close = np.flatnonzero(np.abs(shares - theta) <= theta * 2.0**-48)
     found[close] = [_fraction(share) >= _fraction(theta) for share in shares[close]]
@@ -144,7 +145,8 @@ def choices_margin(
     Parameters
     ----------
     p : array_like
-        The keys' shares; those of theta or more are the head, and what the head leaves of 1 is the tail.
+        The keys' shares; those of theta or more are the head, and what the head leaves of 1 is the
+        tail.
     n : int
         Workers.
     d : int
@@ -208,8 +210,9 @@ def min_choices(
 ) -> int:
     """Return the d of D-Choices: the least that meets the condition, from max(2, ceil(p_1 n)) on; n stands for all workers.
 
-    Distinct workers are also no fewer than those that the independent d hashes reach on average, rounded up: the condition
-    alone leaves the hottest key no margin where p_1 n is just below a whole number.
+    Distinct workers are also no fewer than those that the independent d hashes reach on average,
+    rounded up: the condition alone leaves the hottest key no margin where p_1 n is just below a
+    whole number.
 
     Parameters
     ----------
@@ -264,7 +267,8 @@ def memory_cost(
 ) -> float:
     """Return the number of (key, worker) pairs a scheme may hold after m messages, by the paper's estimate.
 
-    A key of share p occurs p m times and is on min(p m, choices) workers: an upper estimate, since two choices may coincide.
+    A key of share p occurs p m times and is on min(p m, choices) workers: an upper estimate, since
+    two choices may coincide.
 
     Parameters
     ----------
@@ -332,7 +336,8 @@ def all_workers_probability(n: int, draws: int) -> float:
 def coverage_moments(n: int, draws: int) -> tuple[Fraction, Fraction]:
     """Return E[B/n] and E[(B/n)**2], B the different workers among independent draws: the second is at least the first squared.
 
-    The paper puts (b/n)**2 for the chance that a tail key's two workers both lie among B; the exact value is the second moment.
+    The paper puts (b/n)**2 for the chance that a tail key's two workers both lie among B; the exact
+    value is the second moment.
     """
     chances = occupancy_distribution(n, draws)
     first = sum((chance * Fraction(j, n) for j, chance in enumerate(chances)), Fraction(0))

@@ -1,8 +1,8 @@
-"""Options that live once: a frozen dataclass that checks itself, used by every class that takes them.
+"""Options that live once: a frozen dataclass that checks itself, for every class that takes them.
 
-`@takes(Options)` gives a class the dataclass's signature and a read-only property for each option that the class does not
-define itself. `bind` makes the options of a call, so that a misspelt one is reported under the name of the class or function
-that the user called.
+`@takes(Options)` gives a class the dataclass's signature and a read-only property for each option
+that the class does not define itself. `bind` makes the options of a call, so that a misspelt one is
+reported under the name of the class or function that the user called.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def checked(options: Any, **values: Any) -> None:
 
 @functools.cache
 def signature_of(options: Any) -> inspect.Signature:
-    """Return the signature of an options dataclass; a `seed` that is given by name only stands last."""
+    """Return the signature of an options dataclass; a keyword-only `seed` stands last."""
     signature = inspect.signature(options)
     order = sorted(signature.parameters.values(), key=lambda p: p.name == "seed" and p.kind is p.KEYWORD_ONLY)
     return signature.replace(parameters=order, return_annotation=inspect.Signature.empty)
@@ -52,7 +52,7 @@ def show(name: str, values: dict[str, Any]) -> str:
 
 
 def takes(options: type) -> Callable[[_Class], _Class]:
-    """Return a decorator for a class that keeps an instance of this dataclass in its slot `options`."""
+    """Return a decorator for a class that keeps such options in its slot `options`."""
 
     def decorate(cls: _Class) -> _Class:
         cls._Options = options  # type: ignore[attr-defined]

@@ -1,8 +1,9 @@
 """What all groupings share: the public calls, the options and their check, state as bytes.
 
-A grouping keeps its state in a few arrays, handed to its two kernels in one order: `_route` for a live message and
-`_route_many` for a batch. The first two arrays are the same everywhere: load int64[sources, workers], what
-each source has sent to each worker, and meta int64[2 or more], which begins with the record SHARED.
+A grouping keeps its state in a few arrays, handed to its two kernels in one order: `_route` for a
+live message and `_route_many` for a batch. The first two arrays are the same everywhere: load
+int64[sources, workers], what each source has sent to each worker, and meta int64[2 or more], which
+begins with the record SHARED.
 """
 
 from __future__ import annotations
@@ -17,7 +18,8 @@ from streamlb._jit import njit
 from streamlb._options import as_dict, bind, checked, show, takes
 from streamlb.keys import key_array, key_int
 
-# The start of meta: how many messages were routed, each counted once, and the seed of the hash functions.
+# The start of meta: how many messages were routed, each counted once, and the seed of the hash
+# functions.
 SHARED = np.dtype([("messages", "i8"), ("seed", "u8")])
 _NO_WEIGHTS = np.empty(0, np.int64)
 MAX_WORKERS = 2**31 - 1
@@ -52,7 +54,8 @@ def weight_of(weights, i):
 @njit(cache=True, nogil=True)
 def send_to_lesser(a, b, weight, load):
     """Add a message to the less loaded of two workers, the first on a tie, and return it."""
-    # Unsigned indices and one load of each counter: without a branch, twice as fast as the obvious form.
+    # Unsigned indices and one load of each counter: without a branch, twice as fast as the obvious
+    # form.
     a, b = np.uint32(a), np.uint32(b)
     load_a, load_b = load[a], load[b]
     worker = a if load_a <= load_b else b
@@ -62,7 +65,7 @@ def send_to_lesser(a, b, weight, load):
 
 @dataclass(frozen=True)
 class GroupingOptions:
-    """Hold the options of every grouping and check them; a grouping with more of them extends this class."""
+    """Hold the options of every grouping and check them; groupings with more extend this class."""
 
     workers: int
     sources: int = 1
@@ -124,7 +127,8 @@ class Grouping:
         key : int, str or bytes
             The message's key.
         source : int, optional
-            The source that sends it; by default message i of the grouping's life comes from source i mod sources.
+            The source that sends it; by default message i of the grouping's life comes from source
+            i mod sources.
         weight : int, default 1
             How many messages it counts for.
 
@@ -180,7 +184,7 @@ class Grouping:
 
     @property
     def loads(self) -> np.ndarray:
-        """Messages sent to each worker, over all sources, each counted by its weight: int64[workers]."""
+        """Messages sent to each worker by all sources, counted by weight: int64[workers]."""
         return self._state[0].sum(axis=0)
 
     @property
@@ -227,7 +231,7 @@ class Grouping:
         return grouping
 
     def _restore(self, arrays: dict[str, np.ndarray]) -> None:
-        """Take over the arrays of a state, whose names, types and shapes must be those of this grouping."""
+        """Take over the arrays of a state; names, types and shapes must be this grouping's."""
         for name, fresh in zip(self._arrays, self._state):
             found = arrays.get(name)
             if found is None or found.dtype != fresh.dtype or found.shape != fresh.shape:

@@ -1,12 +1,14 @@
 """D-Choices: hot keys go to the least loaded of d workers, others to the less loaded of two.
 
-d is as small as it may be for the load to be balanced (Nasir et al. 2016, sections III and IV-A; see `solve_d`).
+d is as small as it may be for the load to be balanced (Nasir et al. 2016, sections III and IV-A;
+see `solve_d`).
 
-State: load, meta and sketch as in `head`; hot int64, what is known of hot keys: a record LISTS, then for each source
-records RECORD[room] of its hot counters, order int32[room], the hot counters with the largest first, and history
-CHANGE[512]; then, for all sources together, entries ENTRY[room], an index of keys whose workers are listed,
-stamps int32[workers] and shares float64[room], both scratch, and workers int32[room], the lists themselves. A key's list
-does not depend on the source, so that all sources share it.
+State: load, meta and sketch as in `head`; hot int64, what is known of hot keys: a record LISTS,
+then for each source records RECORD[room] of its hot counters, order int32[room], the hot counters
+with the largest first, and history CHANGE[512]; then, for all sources together, entries
+ENTRY[room], an index of keys whose workers are listed, stamps int32[workers] and shares
+float64[room], both scratch, and workers int32[room], the lists themselves. A key's list does not
+depend on the source, so that all sources share it.
 """
 
 from __future__ import annotations
@@ -74,8 +76,8 @@ LISTS = np.dtype(
         ("stamp", "i8"),  # the last one given
     ]
 )
-# A counter whose key is hot or was, since it got the counter. Records are found by their slot: the first place tried
-# is the slot modulo the room, then the ones after it.
+# A counter whose key is hot or was, since it got the counter. Records are found by their slot: the
+# first place tried is the slot modulo the room, then the ones after it.
 RECORD = np.dtype(
     [
         ("slot", "i4"),  # the counter's slot + 1; 0: no record
@@ -93,7 +95,8 @@ ENTRY = np.dtype([("key", "u8"), ("place", "i8"), ("length", "i8")])
 # The weight that a source had sent when d changed, and what it became.
 CHANGE = np.dtype([("sent", "i8"), ("d", "i8")])
 
-# What a kernel knows of hot keys: LISTS, the three parts of one source, and the four parts that all share.
+# What a kernel knows of hot keys: LISTS, the three parts of one source, and the four parts that all
+# share.
 Hot = namedtuple("Hot", ["lists", "records", "order", "history", "entries", "stamps", "shares", "workers"])
 
 _HISTORY = 512
@@ -191,7 +194,7 @@ def _note(choices, own, history):
 
 @njit(cache=True, nogil=True)
 def _solve(source, hot):
-    """Set d by the keys that are hot now, and drop from the list of hot keys those that are not any more."""
+    """Set d by the keys that are hot now, and drop from `order` those that are not any more."""
     own, counters, order, shares = source.own, source.counters, hot.order, hot.shares
     total, workers = own.sketch.total, source.load.size
     found = 0
@@ -240,7 +243,8 @@ def _enlist(slot, place, source, hot):
 def list_candidates(h, distinct, workers, stamp, stamps, out):
     """Write the first out.size workers of a key with hash `h`.
 
-    Distinct ones are the family's in order, without those that came before; `stamps` are below `stamp` at first.
+    Distinct ones are the family's in order, without those that came before; `stamps` are below
+    `stamp` at first.
     """
     if not distinct:
         for i in range(out.size):
@@ -308,10 +312,11 @@ def _floor_of(load, own):
 
 @njit(cache=True, nogil=True, forceinline=True)
 def _least_candidate(record, load, floor, candidates, rotate):
-    """Return the least loaded candidate: the first in the list, or to rotate ties the first at or after the last one.
+    """Return the least loaded candidate; of several the first, or in turn the next.
 
-    As in `to_least`: a cursor (`at`) over the candidates that stand at the least load (`low`), `rest` of them not
-    yet passed. No candidate is below the least load of all workers, so the search begins there.
+    As in `to_least`: a cursor (`at`) over the candidates that stand at the least load (`low`),
+    `rest` of them not yet passed. No candidate is below the least load of all workers, so the
+    search begins there.
     """
     d = candidates.size
     level, at, left = record.low, np.int64(record.at), np.int64(record.rest)
@@ -400,8 +405,9 @@ def _route(key, source, weight, load, meta, sketch, hot):
 
 @njit(cache=True, nogil=True)
 def _route_many(keys, weights, source, load, meta, sketch, hot, out):
-    """Route messages; True asks for more room and another call, which goes on where this one stopped."""
-    # Sources share only the lists, so each one's messages are routed together: its sketch stays in the cache.
+    """Route messages; True asks for more room and another call, which goes on from there."""
+    # Sources share only the lists, so each one's messages are routed together: its sketch stays in
+    # the cache.
     settings, lists = settings_of(meta), lists_of(hot)
     stride = load.shape[0] if source < 0 else 1
     first = source_of(source, load, meta)
@@ -429,7 +435,7 @@ def _route_many(keys, weights, source, load, meta, sketch, hot, out):
 
 
 def first_workers(key: int, seed: int, d: int, workers: int, *, distinct: bool = True) -> np.ndarray:
-    """Return the first d workers of a key, int32[d], as a hot key has them: all different, or d hashes.
+    """Return the first d workers of a key, int32[d]: all different, or d hashes.
 
     Examples
     --------
@@ -462,10 +468,11 @@ class DChoicesOptions(HeadOptions):
 
 @takes(DChoicesOptions)
 class DChoices(HeadGrouping):
-    """Send hot keys to the least loaded of d workers, other keys to the less loaded of their two (D-Choices).
+    """Send hot keys to the least loaded of d workers, others to the less loaded of two (D-Choices).
 
-    d follows from the hot keys' shares: the fewest workers with which they can be balanced within epsilon. Nearly the balance
-    of `WChoices` with less of each hot key's state spread over the workers.
+    d follows from the hot keys' shares: the fewest workers with which they can be balanced within
+    epsilon. Nearly the balance of `WChoices` with less of each hot key's state spread over the
+    workers.
 
     Parameters
     ----------
@@ -476,13 +483,17 @@ class DChoices(HeadGrouping):
     theta : float, optional
         The share from which a key is hot, in (0, 1); 1 / (5 workers) by default.
     capacity : int, optional
-        Counters in each source's sketch: at least 1 / theta; by default twice that, and no fewer than 1000.
+        Counters in each source's sketch: at least 1 / theta; by default twice that, and no fewer
+        than 1000.
     guard : bool, default True
-        Call a key hot only when it was surely seen often enough, and at least 50 times; False as printed in the paper.
+        Call a key hot only when it was surely seen often enough, and at least 50 times; False as
+        printed in the paper.
     candidates : {"distinct", "independent"}
-        Whether a key's workers are all different, or hashed one by one as in the paper, so that some coincide.
+        Whether a key's workers are all different, or hashed one by one as in the paper, so that
+        some coincide.
     ties : {"rotate", "first"}
-        Which of equally loaded workers a hot key takes: the next in its source's turn, or the first.
+        Which of equally loaded workers a hot key takes: the next in its source's turn, or the
+        first.
     epsilon : float, default 1e-4
         The imbalance, as a share of all messages, that d is solved for: a target, not a guarantee.
     choices : int, optional
@@ -535,7 +546,7 @@ class DChoices(HeadGrouping):
         return hot_of.py_func(hot, source, (self.sources, self.workers), int(lists["records"]), int(lists["entries"]))
 
     def _make_room(self) -> None:
-        """Give the kernels room: for sketches, for records, and for lists, which are made again as they are needed."""
+        """Give the kernels room for sketches, records and lists; lists are made anew."""
         super()._make_room()
         load, meta, sketch, hot = self._state
         _, own = self._records(meta)
@@ -569,7 +580,8 @@ class DChoices(HeadGrouping):
         return other
 
     def _settled(self) -> tuple[np.ndarray, ...]:
-        # The lists are left out: in which order they were made depends on how messages were cut into batches.
+        # The lists are left out: in which order they were made depends on how messages were cut
+        # into batches.
         load, meta, sketch, _ = super()._settled()
         records = _FIRST_RECORDS
         while 4 * (int(self._records(meta)[1]["records"].max()) + 1) > 3 * records:

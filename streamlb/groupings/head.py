@@ -1,15 +1,17 @@
 """What the three groupings share that treat hot keys apart: options, sketches, the test, the tail.
 
-A source counts its keys in a SpaceSaving sketch. A key is hot, part of the head, while its count is at least theta
-times all that the source has sent (Nasir et al. 2016, section III-A); all other keys, the tail, choose between two
-workers as in partial key grouping.
+A source counts its keys in a SpaceSaving sketch. A key is hot, part of the head, while its count is
+at least theta times all that the source has sent (Nasir et al. 2016, section III-A); all other
+keys, the tail, choose between two workers as in partial key grouping.
 
-State: load int64[sources, workers]; meta int64: SHARED, then SETTINGS, then for each source a record whose fields begin
-with HEAD; sketch int64[sources, words], in each row one source's sketch. Rows start with room for few counters and
-grow, up to `capacity` counters, as a source sees more keys. Counts take 32 bits until a source has sent 2**32.
+State: load int64[sources, workers]; meta int64: SHARED, then SETTINGS, then for each source a
+record whose fields begin with HEAD; sketch int64[sources, words], in each row one source's sketch.
+Rows start with room for few counters and grow, up to `capacity` counters, as a source sees more
+keys. Counts take 32 bits until a source has sent 2**32.
 
-A kernel that lacks room returns before it touches the message in question (`_route` gives -1, `_route_many` True);
-`_make_room` then makes the arrays larger, and the same call goes on where it stopped.
+A kernel that lacks room returns before it touches the message in question (`_route` gives -1,
+`_route_many` True); `_make_room` then makes the arrays larger, and the same call goes on where it
+stopped.
 """
 
 from __future__ import annotations
@@ -59,8 +61,8 @@ SETTINGS = np.dtype(
         ("next", "i8"),  # and with which message
     ]
 )
-# The first registers of each source: those of its sketch, the count from which a key is hot, and the largest total for
-# which that count is right.
+# The first registers of each source: those of its sketch, the count from which a key is hot, and
+# the largest total for which that count is right.
 HEAD = [("sketch", REGISTERS), ("share", "i8"), ("until", "i8")]
 # Where in meta SETTINGS begin, and where the sources' registers do.
 _FIRST = SHARED.itemsize // 8
@@ -111,12 +113,14 @@ def sketch_of(row, room, table, wide, registers):
     return Counters(keys, counts, errors, high, index, registers)
 
 
-# The kernels below take registers of more than one type, so they are compiled into their callers and not cached.
+# The kernels below take registers of more than one type, so they are compiled into their callers
+# and not cached.
 @njit(nogil=True)
 def _share_at(total, settings):
-    """Return from which count a key is hot after so many messages, and up to how many messages that holds."""
+    """Return from which count a key is hot at this total, and up to which total that holds."""
     share = ceil_share(total, settings.over, settings.under, settings.theta)
-    # The share stays the same until theta * total passes it. A part in 2**40 less than what the float says is safe.
+    # The share stays the same until theta * total passes it. A part in 2**40 less than what the
+    # float says is safe.
     spare = share / settings.theta * (1.0 - 2.0**-40) - total
     return max(share, settings.floor), total + max(0, np.int64(spare))
 
@@ -132,7 +136,7 @@ def lacks_room(weight, source):
 
 @njit(nogil=True)
 def lacks_width(size, weights, first, stride, source):
-    """Return whether every stride-th message from the first on would bring a source to where counts need 64 bits."""
+    """Return whether these messages of a source, a stride apart, make its counts need 64 bits."""
     if source.settings.wide != 0:
         return False
     total = source.own.sketch.total
@@ -150,7 +154,7 @@ def lacks_width(size, weights, first, stride, source):
 
 @njit(cache=True, nogil=True)
 def write_homes(keys, stride, table, out):
-    """Write every stride-th key's home in the index of a sketch. Without steps it runs on the vector units."""
+    """Write each stride-th key's home in a sketch's index; the vector units do it for stride 1."""
     if stride == 1:
         for i in range(np.uint64(keys.size)):
             out[i] = home_of(keys[i], table)
@@ -161,7 +165,7 @@ def write_homes(keys, stride, table, out):
 
 @njit(nogil=True, forceinline=True)
 def _offer(key, home, weight, source):
-    """Count a message, but not in the total; ask for more room where it took the last free counter."""
+    """Count a message, but not in the total; ask for room where it took the last free counter."""
     settings, counters = source.settings, source.counters
     slot, count = offer(key, home, weight, counters)
     if slot < 0 and counters.own.used == settings.room and settings.room < settings.capacity:
@@ -171,7 +175,7 @@ def _offer(key, home, weight, source):
 
 @njit(nogil=True, forceinline=True)
 def count_message(key, weight, source, home):
-    """Count a message in its source's sketch; return its slot, ~slot where that has just changed hands, and its count."""
+    """Count a message in its source's sketch; return what `offer` does."""
     own = source.own
     own.sketch.total += weight
     if own.sketch.total > own.until:
@@ -181,7 +185,7 @@ def count_message(key, weight, source, home):
 
 @njit(nogil=True, forceinline=True)
 def sure_count(slot, count, source):
-    """Return by what a key is judged: its count, with the guard less what that may have inherited."""
+    """Return by what a key is judged: its count, with the guard less its possible error."""
     return count - (error_at(slot, source.counters) & source.settings.guard)
 
 
@@ -193,7 +197,10 @@ def is_hot(slot, count, source):
 
 @njit(nogil=True)
 def mark_hot(keys, weights, begin, end, stride, source, out):
-    """Count every stride-th message and write whether its key is hot, 1 or 0; return where room ran out, or the end."""
+    """Count messages, a stride apart, and write 1 for those of hot keys, else 0.
+
+    Return where it stopped for want of room, or `end`.
+    """
     settings, own = source.settings, source.own
     if settings.full != 0:
         return begin
@@ -216,14 +223,14 @@ def mark_hot(keys, weights, begin, end, stride, source, out):
 
 @njit(cache=True, nogil=True, forceinline=True)
 def second_choice(h, first, n):
-    """Return the second of a key's two distinct workers, given its hash and the first: one of the n - 1 others."""
+    """Return the second of a key's two distinct workers: one of the n - 1 others than the first."""
     second = first + 1 + second_candidate(h, n - 1)
     return second - n if second >= n else second
 
 
 @njit(nogil=True, forceinline=True)
 def send_tail(key, weight, source):
-    """Add a message of a key that is not hot to the less loaded of its two workers and return that worker."""
+    """Add a message to the less loaded of its key's two workers and return that worker."""
     load = source.load
     h, n = key_hash(key, source.family), load.size
     first = first_candidate(h, n)
@@ -254,10 +261,11 @@ def keep_cursor(own, cursor):
 
 @njit(cache=True, nogil=True, forceinline=True)
 def to_least(load, rotate, cursor):
-    """Move a cursor to the least loaded worker: the first one, or to rotate ties the first at or after the last one.
+    """Move a cursor to the least loaded worker; of several to the first, or in turn to the next.
 
-    Loads only grow, so no worker comes back to the least load once it has left it. The cursor walks over the workers that
-    stand at that load, first up to `end`, then over the workers before `wrap`, and only then are all loads read again.
+    Loads only grow, so no worker comes back to the least load once it has left it. The cursor walks
+    over the workers that stand at that load, first up to `end`, then over the workers before
+    `wrap`, and only then are all loads read again.
     """
     at, end, wrap, level = cursor
     while True:
@@ -308,14 +316,17 @@ class HeadGrouping(Grouping):
     theta : float, optional
         The share from which a key is hot, in (0, 1); 1 / (5 workers) by default.
     capacity : int, optional
-        Counters in each source's sketch: at least 1 / theta; by default twice that, and no fewer than 1000.
+        Counters in each source's sketch: at least 1 / theta; by default twice that, and no fewer
+        than 1000.
     guard : bool, default True
-        Call a key hot only when it was surely seen often enough, and at least 50 times. False: as printed in the paper,
-        which takes every key for hot while few messages were seen.
+        Call a key hot only when it was surely seen often enough, and at least 50 times. False: as
+        printed in the paper, which takes every key for hot while few messages were seen.
     candidates : {"distinct", "independent"}
-        Whether a key's workers are all different, or hashed one by one as in the paper, so that some coincide.
+        Whether a key's workers are all different, or hashed one by one as in the paper, so that
+        some coincide.
     ties : {"rotate", "first"}
-        Which of equally loaded workers a hot key takes: the next in turn, each source in a turn of its own, or the first.
+        Which of equally loaded workers a hot key takes: the next in turn, each source in a turn of
+        its own, or the first.
     """
 
     __slots__ = ()
@@ -420,7 +431,7 @@ class HeadGrouping(Grouping):
         return np.full(self.sources, self.workers)
 
     def d_history(self, source: int = 0) -> tuple[np.ndarray, np.ndarray]:
-        """Return when a source's d changed, by the weight it had sent, and what it became: never, unless d is solved for.
+        """Return when a source's d changed and what it became: never, unless d is solved for.
 
         Parameters
         ----------
@@ -441,8 +452,8 @@ class HeadGrouping(Grouping):
         Parameters
         ----------
         source : int, optional
-            The source asked; by default all of them: every key hot at one source at least, and its share of what all
-            sources have counted.
+            The source asked; by default all of them: every key hot at one source at least, and its
+            share of what all sources have counted.
 
         Returns
         -------
@@ -462,7 +473,7 @@ class HeadGrouping(Grouping):
         return hot[order], counts[order] / max(total, 1)
 
     def _counters(self, source: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, int]:
-        """Return a source's keys, counts, which of them are hot, and the weight of all it has sent."""
+        """Return a source's keys, their counts, which are hot, and the weight of all messages."""
         settings, _ = self._records(self._state[1])
         sketch = self._sketch(source)
         used, total = int(sketch.own["used"]), int(sketch.own["total"])

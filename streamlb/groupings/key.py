@@ -42,7 +42,9 @@ def _route_many(keys, weights, source, load, meta, out):
 
 
 class KeyGrouping(Grouping):
-    """Send each key to one worker, its hash: no key is split, and the hottest key alone may overload its worker.
+    """Send each key to one worker, its hash.
+
+    No key is split, and the hottest key alone may overload its worker.
 
     Parameters
     ----------

@@ -2,7 +2,8 @@
 
 It is a baseline of Nasir et al. 2016 and Nasir et al. 2017.
 
-State: load int64[sources, workers]; meta int64[2], messages and seed. Draw i gives message i's two workers.
+State: load int64[sources, workers]; meta int64[2], messages and seed. Draw i gives message i's two
+workers.
 """
 
 from __future__ import annotations
@@ -47,7 +48,9 @@ def _route_many(keys, weights, source, load, meta, out):
 
 
 class PowerOfTwoChoices(Grouping):
-    """Send each message to the less loaded of two random workers (PoTC): near-perfect balance, keys end up everywhere.
+    """Send each message to the less loaded of two random workers (PoTC).
+
+    The balance is near-perfect, and keys end up everywhere.
 
     Parameters
     ----------

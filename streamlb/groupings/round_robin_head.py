@@ -58,8 +58,9 @@ def _route(key, source, weight, load, meta, sketch):
 
 @njit(cache=True, nogil=True)
 def _route_many(keys, weights, source, load, meta, sketch, out):
-    """Route messages; True asks for more room and another call, which goes on where this one stopped."""
-    # Sources share nothing, so each one's messages are routed together: its sketch stays in the cache.
+    """Route messages; True asks for more room and another call, which goes on from there."""
+    # Sources share nothing, so each one's messages are routed together: its sketch stays in the
+    # cache.
     settings = settings_of(meta)
     stride = load.shape[0] if source < 0 else 1
     first = source_of(source, load, meta)
@@ -88,7 +89,8 @@ def _route_many(keys, weights, source, load, meta, sketch, out):
 class RoundRobinHead(HeadGrouping):
     """Send hot keys round robin to all workers, other keys to the less loaded of their two (RR).
 
-    The load-oblivious counterpart of `WChoices`, with the same memory: the head is balanced, the tail apart from it.
+    The load-oblivious counterpart of `WChoices`, with the same memory: the head is balanced, the
+    tail apart from it.
 
     Parameters
     ----------
@@ -99,11 +101,14 @@ class RoundRobinHead(HeadGrouping):
     theta : float, optional
         The share from which a key is hot, in (0, 1); 1 / (5 workers) by default.
     capacity : int, optional
-        Counters in each source's sketch: at least 1 / theta; by default twice that, and no fewer than 1000.
+        Counters in each source's sketch: at least 1 / theta; by default twice that, and no fewer
+        than 1000.
     guard : bool, default True
-        Call a key hot only when it was surely seen often enough, and at least 50 times; False as printed in the paper.
+        Call a key hot only when it was surely seen often enough, and at least 50 times; False as
+        printed in the paper.
     candidates : {"distinct", "independent"}
-        Whether the two workers of a key that is not hot always differ, or are hashed apart, as in the paper.
+        Whether the two workers of a key that is not hot always differ, or are hashed apart, as in
+        the paper.
     ties : {"rotate", "first"}
         Where the sources begin their round: each at a worker of its own, or all at worker 0.
     seed : int, numpy.random.SeedSequence or None, default 0
@@ -113,7 +118,7 @@ class RoundRobinHead(HeadGrouping):
     --------
     >>> from streamlb import RoundRobinHead
     >>> grouping = RoundRobinHead(5)
-    >>> workers = grouping.route_many(["a"] * 1000)  # the first 49 go to two workers, the rest round robin
+    >>> workers = grouping.route_many(["a"] * 1000)  # 49 go to two workers, the rest round robin
     >>> len(set(workers[:49].tolist())), len(set(workers[49:].tolist()))
     (2, 5)
     """

@@ -1,12 +1,13 @@
 """The number of choices of D-Choices: the fewest with which its necessary condition holds.
 
-That is Proposition 4.1 of Nasir et al. 2016. Each key of a head of shares p_1 >= p_2 >= ... gets d workers. For every
-prefix of h keys, what these keys and the keys whose workers all lie among theirs must send has to fit on the expected
-number b_h of workers that the prefix has.
+That is Proposition 4.1 of Nasir et al. 2016. Each key of a head of shares p_1 >= p_2 >= ... gets d
+workers. For every prefix of h keys, what these keys and the keys whose workers all lie among theirs
+must send has to fit on the expected number b_h of workers that the prefix has.
 
-With d distinct workers for each key the condition alone leaves no margin: where p_1 n is just below a whole number it is
-content with that number, and the hottest key's workers are full. So distinct workers are also no fewer than those that
-the d hashes of the printed condition reach on average, which is the memory that the printed algorithm takes.
+With d distinct workers for each key the condition alone leaves no margin: where p_1 n is just below
+a whole number it is content with that number, and the hottest key's workers are full. So distinct
+workers are also no fewer than those that the d hashes of the printed condition reach on average,
+which is the memory that the printed algorithm takes.
 """
 
 from __future__ import annotations
@@ -22,12 +23,13 @@ _SLACK = 1e-12  # of rounding: a condition met with equality is met
 
 @njit(cache=True, nogil=True)
 def _subset_probability(b, d, n):
-    """Return C(b, d) / C(n, d), the chance that d distinct workers of n all lie among b of them; b a real number."""
+    """Return C(b, d) / C(n, d), the chance that d of n workers all lie among b; b is real."""
     b = max(b, d)
     return math.exp(math.lgamma(b + 1.0) - math.lgamma(b - d + 1.0) - math.lgamma(n + 1.0) + math.lgamma(n - d + 1.0))
 
 
-# Compiled into fewest_choices, once for each value of `distinct`; only that is cached, which has one signature.
+# Compiled into fewest_choices, once for each value of `distinct`; only that is cached, which has
+# one signature.
 @njit(nogil=True)
 def _covered(h, d, n, distinct):
     """Return b_h / n, the expected share of all workers that the first h keys have."""
@@ -36,7 +38,7 @@ def _covered(h, d, n, distinct):
 
 @njit(nogil=True)
 def _fits(covered, prefix, d, head, n, epsilon, distinct):
-    """Return whether the condition holds for keys with shares of `prefix` in all, on `covered` of the workers."""
+    """Return whether keys with shares of `prefix` in all fit on `covered` of the workers."""
     if distinct:
         hot = _subset_probability(covered * n, d, n) if head > prefix else 0.0
         cold = covered * (covered * n - 1.0) / (n - 1.0)
@@ -51,8 +53,9 @@ def _fits(covered, prefix, d, head, n, epsilon, distinct):
 def _least_that_fits(shares, workers, epsilon, distinct):
     """Return the least d that meets the condition for every prefix, or `workers`.
 
-    The first and the last prefix are tried before the others: they are the ones that fail, so a d is mostly refused at
-    once. Where the prefix has so many workers that these could take all messages, so have all longer ones: they fit.
+    The first and the last prefix are tried before the others: they are the ones that fail, so a d
+    is mostly refused at once. Where the prefix has so many workers that these could take all
+    messages, so have all longer ones: they fit.
     """
     n = float(workers)
     head = 0.0

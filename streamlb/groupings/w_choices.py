@@ -1,4 +1,6 @@
-"""W-Choices: hot keys go to the least loaded of all workers, the others to the less loaded of two (Nasir et al. 2016, section III-B).
+"""W-Choices: hot keys go to the least loaded of all workers, others to the less loaded of two.
+
+It is the variant of Nasir et al. 2016, section III-B, that spends the most memory on hot keys.
 
 State: load, meta and sketch as in `head`.
 """
@@ -28,14 +30,13 @@ from streamlb.groupings.head import (
 from streamlb.hashing import BLOCK
 from streamlb.sketches.space_saving import home_of
 
-# Each source's registers: HEAD, and the cursor over the least loaded
-# workers, see `to_least`.
+# Each source's registers: HEAD, and the cursor over the least loaded workers, see `to_least`.
 SOURCE = np.dtype([*HEAD, ("least", "i8"), ("next", "i8"), ("end", "i8"), ("wrap", "i8")])
 
 
 @njit(nogil=True, forceinline=True)
 def _send(key, weight, hot, source, cursor):
-    """Add a message to the worker of its key, which is hot or not; return that worker and the cursor."""
+    """Add a message of a key that is hot or not to its worker; return worker and cursor."""
     if not hot:
         return send_tail(key, weight, source), cursor
     cursor = to_least(source.load, source.settings.rotate, cursor)
@@ -60,8 +61,9 @@ def _route(key, source, weight, load, meta, sketch):
 
 @njit(cache=True, nogil=True)
 def _route_many(keys, weights, source, load, meta, sketch, out):
-    """Route messages; True asks for more room and another call, which goes on where this one stopped."""
-    # Sources share nothing, so each one's messages are routed together: its sketch stays in the cache.
+    """Route messages; True asks for more room and another call, which goes on from there."""
+    # Sources share nothing, so each one's messages are routed together: its sketch stays in the
+    # cache.
     settings = settings_of(meta)
     stride = load.shape[0] if source < 0 else 1
     first = source_of(source, load, meta)
@@ -90,9 +92,10 @@ def _route_many(keys, weights, source, load, meta, sketch, out):
 
 
 class WChoices(HeadGrouping):
-    """Send hot keys to the least loaded of all workers, other keys to the less loaded of their two (W-Choices).
+    """Send hot keys to the least loaded worker, others to the less loaded of two (W-Choices).
 
-    The best balance of all groupings that keep keys together; a hot key's state ends up on every worker.
+    The best balance of all groupings that keep keys together; a hot key's state ends up on every
+    worker.
 
     Parameters
     ----------
@@ -103,13 +106,17 @@ class WChoices(HeadGrouping):
     theta : float, optional
         The share from which a key is hot, in (0, 1); 1 / (5 workers) by default.
     capacity : int, optional
-        Counters in each source's sketch: at least 1 / theta; by default twice that, and no fewer than 1000.
+        Counters in each source's sketch: at least 1 / theta; by default twice that, and no fewer
+        than 1000.
     guard : bool, default True
-        Call a key hot only when it was surely seen often enough, and at least 50 times; False as printed in the paper.
+        Call a key hot only when it was surely seen often enough, and at least 50 times; False as
+        printed in the paper.
     candidates : {"distinct", "independent"}
-        Whether the two workers of a key that is not hot always differ, or are hashed apart, as in the paper.
+        Whether the two workers of a key that is not hot always differ, or are hashed apart, as in
+        the paper.
     ties : {"rotate", "first"}
-        Which of equally loaded workers a hot key takes: the next in its source's turn, or the first.
+        Which of equally loaded workers a hot key takes: the next in its source's turn, or the
+        first.
     seed : int, numpy.random.SeedSequence or None, default 0
         Of the hash functions and of the sources' turns.
 

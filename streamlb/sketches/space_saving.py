@@ -31,11 +31,12 @@ REGISTERS = np.dtype(
         ("total", "i8"),  # the weight of all messages
     ]
 )
+_SMALL_INDEX = 16  # bits of an index that may take four times as much room as its slots need
 
-# The arrays of one sketch inside a kernel; `own` is its REGISTERS record. A sketch that is part of a larger state may
-# keep counts and errors as uint32: `high`, uint32[2 * capacity], then has what they lack of 64 bits, first of the counts
-# and then of the errors. It is empty while `own.total` is below 2**32, and always where counts are int64.
-_SMALL_INDEX = 16  # bits
+# The arrays of one sketch inside a kernel; `own` is its REGISTERS record. A sketch that is part of
+# a larger state may keep counts and errors as uint32: `high`, uint32[2 * capacity], then has what
+# they lack of 64 bits, first of the counts and then of the errors. It is empty while `own.total` is
+# below 2**32, and always where counts are int64.
 Counters = namedtuple("Counters", ["keys", "counts", "errors", "high", "table", "own"])
 
 
@@ -45,8 +46,8 @@ def counters_of(keys, counts, errors, table, registers):
     return Counters(keys, counts, errors, table[:0].view(np.uint32), table, registers.view(REGISTERS)[0])
 
 
-# The kernels that take Counters are compiled for either width of its arrays, into the kernels that call them; so they
-# are not cached themselves.
+# The kernels that take Counters are compiled for either width of its arrays, into the kernels that
+# call them; so they are not cached themselves.
 @njit(nogil=True, forceinline=True)
 def count_at(slot, counters):
     """Return a slot's count."""
@@ -160,7 +161,7 @@ def _enter(key, home, weight, counters):
 
 @njit(nogil=True, forceinline=True)
 def offer(key, home, weight, counters):
-    """Count one message; return the key's slot, or ~slot where the slot has just changed hands, and its count.
+    """Count one message; return the slot, ~slot where that has just changed hands, and the count.
 
     `home` is the key's, from `home_of`. The caller adds the weight to `own.total`.
     """
@@ -209,8 +210,8 @@ def index_keys(keys, table, used):
 def table_size(capacity: int) -> int:
     """Return the size of the index of `capacity` slots, a power of two.
 
-    It is four times as many or more while the index is small (searches then mostly take one look), and at least a
-    quarter more than there are slots where it is large.
+    It is four times as many or more while the index is small (searches then mostly take one look),
+    and at least a quarter more than there are slots where it is large.
     """
     return 1 << max(min((4 * capacity - 1).bit_length(), _SMALL_INDEX), (capacity + capacity // 4).bit_length())
 
@@ -235,12 +236,13 @@ class SpaceSaving:
 
     Notes
     -----
-    For a key among the counters, count - error <= true count <= count; a key that is not has at most the least count.
+    For a key among the counters, count - error <= true count <= count; a key that is not has at
+    most the least count.
 
     References
     ----------
-    A. Metwally, D. Agrawal, A. El Abbadi, "Efficient computation of frequent and top-k elements in data streams", 2005.
-    P. Agarwal et al., "Mergeable summaries", 2012.
+    A. Metwally, D. Agrawal, A. El Abbadi, "Efficient computation of frequent and top-k elements in
+    data streams", 2005. P. Agarwal et al., "Mergeable summaries", 2012.
     """
 
     __slots__ = ("_counts", "_errors", "_keys", "_registers", "_table", "capacity")
@@ -288,7 +290,8 @@ class SpaceSaving:
         keys : a key or many
             See `streamlb.key_array`.
         weights : array of whole numbers, optional
-            As many as keys, zero or more. With weights far apart, finding the least counter may take a scan of all counters a message.
+            As many as keys, zero or more. With weights far apart, finding the least counter may
+            take a scan of all counters a message.
         """
         batch, single = key_batch(keys)
         if weights is None:
@@ -333,7 +336,8 @@ class SpaceSaving:
     def merge(self, other: SpaceSaving) -> None:
         """Take in another sketch of the same capacity; every guarantee then holds for both streams together.
 
-        Each key's counts are added, a key that one side lacks counting there with its greatest possible value; the largest stay.
+        Each key's counts are added, a key that one side lacks counting there with its greatest
+        possible value; the largest stay.
         """
         check_mergeable(self, other, ("capacity",))
         keys = np.union1d(self._keys[: self.used], other._keys[: other.used])

@@ -1,5 +1,4 @@
-"""Naive twins of streamlb/groupings (base, key, shuffle, partial_key, power_of_two, head, choices, w_choices, d_choices,
-round_robin_head) and of the pairs that metrics counts.
+"""Naive twins of the groupings of Nasir et al. 2016, and of the pairs that metrics counts.
 
 Each is one class over plain lists: `route(key, source=None, weight=1)`, `load[source][worker]`.
 """

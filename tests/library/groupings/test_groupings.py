@@ -1,4 +1,4 @@
-"""The groupings of Nasir et al. 2016 against their naive twins, and the contract that all of them keep."""
+"""The groupings of Nasir et al. 2016 against their naive twins, and the contract they all keep."""
 
 import copy
 import inspect
@@ -31,7 +31,7 @@ wide_keys = st.lists(st.integers(0, 2**64 - 1), max_size=60)
 
 @st.composite
 def head_cases(draw):
-    """Parameters small enough that keys turn hot, cool down and lose their counters within a few hundred messages."""
+    """Parameters so small that keys turn hot, cool down and lose their counters soon."""
     workers = draw(st.integers(1, 12))
     theta = draw(st.sampled_from([0.05, 0.1, 0.3]))
     return {
@@ -78,7 +78,7 @@ def test_plain_matches_naive(name, keys, workers, sources, seed):
 @pytest.mark.parametrize("name", HEAD)
 @given(case=head_cases(), stream=st.integers(0, 99), scale=st.sampled_from([0, 1, 2**24, 2**40]))
 def test_head_matches_naive(name, case, stream, scale):
-    """Also with weights so large that counts need more than 32 bits, from the start or from somewhere in the stream."""
+    """Also with weights so large that counts need more than 32 bits, soon or from the start."""
     ref, comp = build(name, case)
     keys = changing_stream(stream, 500)
     weights = np.random.default_rng(stream).integers(0, 4, keys.size) * scale if scale else np.ones(500, np.int64)
@@ -141,7 +141,7 @@ def test_state_pickle_copy_and_reset(name):
 
 
 def test_lists_grow_and_travel():
-    """Long lists for many hot keys: their room grows, and a restored grouping, which has no lists, goes on the same way."""
+    """Long lists for many hot keys; a restored grouping makes them anew and goes on the same way."""
     keys = Zipf(10_000, 1.1).draw(60_000, seed=2)
     ref = DChoices(200, 3, seed=1, theta=0.001, guard=False).route_many(keys)
     grouping, parts = DChoices(200, 3, seed=1, theta=0.001, guard=False), []
@@ -156,7 +156,7 @@ def test_lists_grow_and_travel():
 
 @pytest.mark.parametrize("name", HEAD)
 def test_sketches_grow_with_the_keys(name):
-    """More keys than a fresh sketch has room for, and at last more than its capacity: as the twin, which has it all."""
+    """More keys than a fresh sketch has room for, and at last more than its capacity."""
     ref = naive.NaiveChoices(HEAD[name], 5, 2, capacity=5000, theta=0.01, seed=3)
     comp = getattr(streamlb, name)(5, 2, capacity=5000, theta=0.01, seed=3)
     keys = np.concatenate([np.arange(10_000), np.zeros(200, int), np.arange(10_000, 10_300)])
@@ -181,7 +181,7 @@ def test_sources_with_heads_of_very_different_size(name):
 
 
 def test_head_test_is_exact_where_the_share_is_a_whole_number():
-    """A key with exactly theta of all messages is hot, for the fraction that was written and not for its float."""
+    """A key with exactly theta of all messages is hot, by the fraction and not by its float."""
     for workers, theta in ((7, None), (7, 0.2 / 7), (7, 1 / 35), (3, 0.1), (6, 1 / 30)):
         times = round(1 / (theta or 0.2 / workers))
         keys = np.arange(1, 100 * times + 1)
@@ -194,7 +194,7 @@ def test_head_test_is_exact_where_the_share_is_a_whole_number():
 
 
 def test_many_workers_and_sources_take_little_memory():
-    """10,000 workers and 48 sources, every counter of every sketch in use: below 120 MB, and little before that."""
+    """10,000 workers, 48 sources, all counters in use: below 120 MB, and little before that."""
     tracemalloc.start()
     grouping = DChoices(10_000, 48)
     assert tracemalloc.get_traced_memory()[1] < 10e6

@@ -65,7 +65,8 @@ def test_second_moment_exceeds_the_printed_square(n, draws):
 
 def test_coupon_collector():
     assert coupon_collector_mean(4) == Fraction(25, 3)
-    # The mean is the sum over t of P(not yet all): summed to where what is left is below 1e-12 of it.
+    # The mean is the sum over t of P(not yet all): summed to where what is left is below 1e-12 of
+    # it.
     mean = sum(1 - all_workers_probability(4, t) for t in range(120))
     assert mean == pytest.approx(25 / 3, abs=1e-10)
 
@@ -105,7 +106,7 @@ def test_a_running_grouping_has_the_d_of_its_estimated_shares(candidates, worker
 
 
 def test_head_is_exact_where_floats_are_not():
-    """A share of 1/35 is in the head for theta = 0.2/7, though the float 0.2 / 7 is above 1 / 35."""
+    """A share of 1/35 is in the head for theta = 0.2/7, though the float 0.2 / 7 is larger."""
     assert 0.2 / 7 > 1 / 35
     p = [1 / 35, *[34 / 35 / 2000] * 2000]
     for theta in (0.2 / 7, 1 / 35):
@@ -159,7 +160,8 @@ def test_partial_key_cannot_beat_its_lower_bound(workers, exponent):
 def test_memory_stays_below_the_estimate():
     """Pairs <= sum over keys of min(occurrences, choices), every key counted with the d of its time: no false alarm for PKG.
 
-    For W-Choices the head is that of any time, so keys that were hot for a while count with n: at most 5n more of them.
+    For W-Choices the head is that of any time, so keys that were hot for a while count with n: at
+    most 5n more of them.
     """
     keys = Zipf(10_000, 1.0).draw(200_000, seed=8)
     occurrences = np.bincount(keys.astype(np.int64))
@@ -175,7 +177,8 @@ def test_memory_stays_below_the_estimate():
 def test_w_choices_levels_what_two_choices_leave(exponent):
     """Two choices alone leave a gap of about log2(ln n) = 1.6 messages, which the head then fills from below.
 
-    The tolerance is three times that, over 40 seeds: a grouping that ignores loads has a spread of dozens.
+    The tolerance is three times that, over 40 seeds: a grouping that ignores loads has a spread of
+    dozens.
     """
     for seed in range(40):
         grouping = WChoices(20, 3, seed=seed)
