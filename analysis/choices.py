@@ -113,6 +113,27 @@ def _shares(p: Any) -> np.ndarray:
     return shares
 
 
+def _fraction(value: float) -> Fraction:
+    """Return the fraction that a float stands for: its short decimal, or a simple one next to it."""
+    written = Fraction(repr(float(value)))
+    if written.denominator <= 10**12:
+        return written
+    exact, largest = Fraction(value), 1
+    while True:
+        near = exact.limit_denominator(largest)
+        if abs(near - exact) * 2**50 <= exact:
+            return near
+        largest *= 2
+
+
+def _in_head(shares: np.ndarray, theta: float) -> np.ndarray:
+    """Return which shares are theta or more; where only rounding differs, fractions decide."""
+    found = shares >= theta
+    close = np.flatnonzero(np.abs(shares - theta) <= theta * 2.0**-48)
+    found[close] = [_fraction(share) >= _fraction(theta) for share in shares[close]]
+    return found
+
+
 def head_size(p: Any, theta: float) -> int:
     """Return how many keys have a share of theta or more.
 
@@ -123,7 +144,7 @@ def head_size(p: Any, theta: float) -> int:
     2
     """
     _check_theta(theta)
-    return int(np.count_nonzero(_shares(p) >= theta))
+    return int(np.count_nonzero(_in_head(_shares(p), theta)))
 
 
 def choices_margin(
@@ -154,7 +175,7 @@ def choices_margin(
     _check_counts(d=d)
     _check_candidates(candidates, n, d)
     shares = _shares(p)
-    head = shares[shares >= theta]
+    head = shares[_in_head(shares, theta)]
     total = head.sum()
     tail = max(0.0, 1.0 - total)
     prefix = np.cumsum(head)
@@ -229,7 +250,7 @@ def min_choices(
     """
     _check_condition(n, theta, epsilon, candidates, prefixes)
     shares = _shares(p)
-    if shares[0] < theta:
+    if not _in_head(shares[:1], theta)[0]:
         return min(2, n)
     least = _least_feasible(shares, n, theta, epsilon, "independent", prefixes)
     if candidates == "independent" or least == n:
@@ -313,7 +334,7 @@ def memory_cost(
         d = n
     elif d is None:
         d = min_choices(shares, n, theta, epsilon)
-    return float(np.minimum(occurrences, np.where(shares >= theta, d, 2)).sum())
+    return float(np.minimum(occurrences, np.where(_in_head(shares, theta), d, 2)).sum())
 
 
 def coupon_collector_mean(n: int) -> Fraction:

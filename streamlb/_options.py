@@ -9,7 +9,7 @@ the user called.
 
 from __future__ import annotations
 
-import dataclasses
+import functools
 import inspect
 from collections.abc import Callable
 from typing import Any, TypeVar
@@ -30,7 +30,7 @@ def bind(caller: str, options: Any, args: tuple, kwargs: dict[str, Any], signatu
     A call that does not fit is a TypeError that names `caller` and what it takes. The caller takes
     what the dataclass takes or, where it is given, what its own `signature` says.
     """
-    signature = inspect.signature(options) if signature is None else signature
+    signature = signature_of(options) if signature is None else signature
     try:
         given = signature.bind(*args, **kwargs).arguments
     except TypeError as error:
@@ -40,8 +40,8 @@ def bind(caller: str, options: Any, args: tuple, kwargs: dict[str, Any], signatu
 
 
 def as_dict(options: Any, kind: Any = None) -> dict[str, Any]:
-    """Return the options by name, in order, of all or of those that a base `kind` has."""
-    return {field.name: getattr(options, field.name) for field in dataclasses.fields(kind or options)}
+    """Return the options by name, in the order of the signature: all, or those of a base `kind`."""
+    return {name: getattr(options, name) for name in signature_of(kind or type(options)).parameters}
 
 
 def show(name: str, values: dict[str, Any]) -> str:
@@ -49,20 +49,22 @@ def show(name: str, values: dict[str, Any]) -> str:
     return f"{name}({', '.join(f'{key}={value!r}' for key, value in values.items())})"
 
 
+@functools.cache
 def signature_of(options: type, positional: str | None = None, without: str = "") -> inspect.Signature:
     """Return the signature of a class with these options.
 
-    Without `positional` it is the dataclass's. With it, those options come first and by position,
-    the others by name only. Options in `without` are not taken: they stay at their defaults.
+    Without `positional` it is the dataclass's, but that a keyword-only `seed` stands last. With it,
+    those options come first and by position, the others by name only. Options in `without` are not
+    taken: they stay at their defaults.
     """
-    signature = inspect.signature(options)
+    every = inspect.signature(options).parameters
     if positional is None:
-        return signature
+        order = sorted(every.values(), key=lambda one: one.name == "seed" and one.kind is one.KEYWORD_ONLY)
+        return inspect.Signature(order)
     first, left_out = positional.split(), without.split()
-    rest = [one for one in signature.parameters.values() if one.name not in (*first, *left_out)]
-    parameters = [signature.parameters[name].replace(kind=inspect.Parameter.POSITIONAL_OR_KEYWORD) for name in first]
-    parameters += [one.replace(kind=inspect.Parameter.KEYWORD_ONLY) for one in rest]
-    return signature.replace(parameters=parameters)
+    rest = [one for one in every.values() if one.name not in (*first, *left_out)]
+    parameters = [every[name].replace(kind=inspect.Parameter.POSITIONAL_OR_KEYWORD) for name in first]
+    return inspect.Signature(parameters + [one.replace(kind=inspect.Parameter.KEYWORD_ONLY) for one in rest])
 
 
 def takes(options: type, positional: str | None = None, without: str = "") -> Callable[[_Class], _Class]:
@@ -109,7 +111,7 @@ def shows(options: type) -> Callable[[_Function], _Function]:
     def decorate(function: _Function) -> _Function:
         signature = inspect.signature(function)
         own = [each for each in signature.parameters.values() if each.kind is not inspect.Parameter.VAR_KEYWORD]
-        both = [*own, *inspect.signature(options).parameters.values()]
+        both = [*own, *signature_of(options).parameters.values()]
         function.__signature__ = signature.replace(parameters=both)  # type: ignore[attr-defined]
         return function
 

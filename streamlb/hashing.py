@@ -30,6 +30,7 @@ _M1 = np.uint64(0xBF58476D1CE4E5B9)
 _M2 = np.uint64(0x94D049BB133111EB)
 _S30, _S27, _S31, _S32, _S33, _S29 = (np.uint64(s) for s in (30, 27, 31, 32, 33, 29))
 _LOW32 = np.uint64(0xFFFFFFFF)
+BLOCK = 256  # how many keys a batch kernel hashes at a time: what it writes on the way stays in the nearest cache
 
 
 @njit(cache=True, nogil=True, forceinline=True)
@@ -104,6 +105,24 @@ def sketch_column(mixed, a0, a1, b, columns):
     return ((h >> _S32) * columns) >> _S32
 
 
+@njit(cache=True, nogil=True, forceinline=True)
+def sketch_columns(keys, family, columns, work):
+    """Write the column of every key under every function of a sketch family, all in one go.
+
+    `work` is uint64[functions + 1, BLOCK] and `keys` no longer than BLOCK. The columns under
+    function i end up in work[i]; the last row takes the mixed keys. Nothing but arithmetic stands
+    in these loops, so that they run on the processor's vector units.
+    """
+    last = np.uint64(family.shape[0])
+    mixed = work[last]
+    for i in range(np.uint64(keys.size)):
+        mixed[i] = mix(keys[i])
+    for row in range(last):
+        a0, a1, b, found = family[row, 0], family[row, 1], family[row, 2], work[row]
+        for i in range(np.uint64(keys.size)):
+            found[i] = sketch_column(mixed[i], a0, a1, b, columns)
+
+
 @njit(cache=True, nogil=True)
 def _fill_uint64(seed, out):
     spread = mix(seed + GOLDEN)
@@ -140,6 +159,11 @@ def sketch_family(rows: int, seed: int) -> np.ndarray:
     The result is uint64[rows, 3], with a0, a1 and b in each row.
     """
     return derive(seed, 3 * rows).reshape(rows, 3)
+
+
+def sketch_work(rows: int) -> np.ndarray:
+    """Return room for what `sketch_columns` writes."""
+    return np.empty((rows + 1, BLOCK), np.uint64)
 
 
 # xxhash64 (Y. Collet's published specification) over the bytes data[start:stop]. These kernels take

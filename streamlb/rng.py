@@ -29,15 +29,21 @@ def random_unit(seed, index):
 
 
 @njit(cache=True, nogil=True, forceinline=True)
-def alias_draw(bits, table):
-    """Return the entry that 64 random bits pick from an alias table of fewer than 2**32 entries.
+def alias_column(bits, n):
+    """Return which column of an alias table of n < 2**32 entries (uint64) 64 random bits pick.
 
-    The upper half picks the column, the lower one decides between it and its alias; a column's chance is off by less than one in
-    2**32 / size of itself.
+    The column takes the place of the upper half of the bits, which it was drawn from; a column's
+    chance is off by less than one in 2**32 / n of itself. The lower half is left for `alias_entry`.
     """
-    column = ((bits >> _S32) * np.uint64(table.size)) >> _S32
+    return (((bits >> _S32) * n) & ~_LOW32) | (bits & _LOW32)
+
+
+@njit(cache=True, nogil=True, forceinline=True)
+def alias_entry(picked, table):
+    """Return what is drawn once `alias_column` has picked a column: the column or its alias."""
+    column = picked >> _S32
     entry = table[column]
-    return column if (bits & _LOW32) < (entry & _LOW32) else entry >> _S32
+    return column if (picked & _LOW32) < (entry & _LOW32) else entry >> _S32
 
 
 @njit(cache=True, nogil=True)

@@ -16,9 +16,10 @@ import numpy as np
 from streamlb import _check
 from streamlb._jit import njit
 from streamlb.hashing import derive
-from streamlb.rng import alias_draw, alias_table, permutation, random_bits
+from streamlb.rng import alias_column, alias_entry, alias_table, permutation, random_bits
 
 CHUNK = 32_768
+_BLOCK = 1024  # messages drawn at a time: half of the nearest cache, the other half is for the table
 
 _S32 = np.uint64(32)
 _LOW32 = np.uint64(0xFFFFFFFF)
@@ -26,9 +27,14 @@ _LOW32 = np.uint64(0xFFFFFFFF)
 
 @njit(cache=True, nogil=True)
 def _draw_alias(seed, start, table, out):
-    first = np.uint64(start)
-    for i in range(np.uint64(out.size)):
-        out[i] = alias_draw(random_bits(seed, first + i), table)
+    # Arithmetic first and look-ups after it: the first loop then runs on the vector units.
+    n = np.uint64(table.size)
+    for at in range(0, out.size, _BLOCK):
+        part, first = out[at : at + _BLOCK], np.uint64(start + at)
+        for i in range(np.uint64(part.size)):
+            part[i] = alias_column(random_bits(seed, first + i), n)
+        for i in range(np.uint64(part.size)):
+            part[i] = alias_entry(part[i], table)
 
 
 @njit(cache=True, nogil=True)

@@ -1,7 +1,7 @@
 """Compile what a user will need, once: later processes read the kernels from the cache.
 
-`warmup` calls every public kernel on a few messages. It is what a driver does before it starts Spark, so that workers find
-compiled kernels and never compile the same one at the same time.
+`warmup` calls every public kernel on a few messages. It is what a driver does before it starts
+Spark, so that workers find compiled kernels and never compile the same one at the same time.
 """
 
 from __future__ import annotations
@@ -65,6 +65,7 @@ def _groupings() -> None:
         one = grouping(4)
         one.route(1)
         one.route_many([1, 2])
+    DChoices(9, theta=0.001, guard=False).route_many(range(300))  # so many hot keys that they need more room
 
 
 def _unequal_workers() -> None:

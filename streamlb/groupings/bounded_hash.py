@@ -14,13 +14,14 @@ that level (loads never fall, so it may be jumped to until the level rises).
 from __future__ import annotations
 
 import math
-from typing import Any
+from dataclasses import KW_ONLY, dataclass
 
 import numpy as np
 
 from streamlb import _check
 from streamlb._jit import njit
-from streamlb.groupings.base import Grouping, source_of, weight_of
+from streamlb._options import checked, takes
+from streamlb.groupings.base import Grouping, GroupingOptions, source_of, weight_of
 from streamlb.groupings.random_choices import FACTOR, LIMIT, MOST, PROBES, SENT, Probes, room_cap
 from streamlb.hashing import derive, family_of, key_hash
 
@@ -94,6 +95,26 @@ def _route(key, source, weight, load, meta, ring, place, skip):
     return worker
 
 
+@dataclass(frozen=True)
+class BoundedOptions(GroupingOptions):
+    """Hold the options of `BoundedLoadHashing` and check them."""
+
+    _: KW_ONLY
+    epsilon: float = 0.01
+    points: int = 1
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        epsilon = _check.real("epsilon", self.epsilon, 0, low_open=True)
+        points = _check.integer("points", self.points, 1)
+        if self.workers * points > 2**31 - 1:
+            raise ValueError(
+                f"points must leave fewer than 2**31 places on the ring, got {points} for {self.workers} workers"
+            )
+        checked(self, epsilon=epsilon, points=points)
+
+
+@takes(BoundedOptions)
 class BoundedLoadHashing(Grouping):
     """Send each message clockwise on a ring to the first worker below 1 + epsilon times the mean load (CH).
 
@@ -126,20 +147,12 @@ class BoundedLoadHashing(Grouping):
     True
     """
 
-    __slots__ = ("epsilon", "points")
-    _options = ("epsilon", "points")
+    __slots__ = ()
+    epsilon: float  # options, as attributes to read
+    points: int
     _arrays = ("load", "meta", "ring", "place", "skip")
     _route = staticmethod(_route)
     _route_many = staticmethod(_route_many)
-
-    def __init__(self, workers: int, sources: int = 1, *, epsilon: float = 0.01, points: int = 1, seed: Any = 0):
-        self.epsilon = _check.real("epsilon", epsilon, 0, low_open=True)
-        self.points = _check.integer("points", points, 1)
-        if _check.integer("workers", workers, 1) * self.points > 2**31 - 1:
-            raise ValueError(
-                f"points must leave fewer than 2**31 places on the ring, got {points} for {workers} workers"
-            )
-        super().__init__(workers, sources, seed=seed)
 
     def _fresh(self):
         size = self.workers * self.points

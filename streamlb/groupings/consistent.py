@@ -10,13 +10,15 @@ worker (-1 busy, 1 idle, 0 neither); and the inner grouping.
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
 
 from streamlb import _check, _state
 from streamlb._jit import njit
-from streamlb.groupings.base import MAX_WORKERS, Grouping, source_of, weight_of
+from streamlb._options import checked, takes
+from streamlb.groupings.base import MAX_WORKERS, Grouping, GroupingOptions, source_of, weight_of
 from streamlb.groupings.bounded_hash import BoundedLoadHashing
 from streamlb.groupings.key import KeyGrouping
 from streamlb.groupings.partial_key import PartialKeyGrouping
@@ -86,6 +88,48 @@ def _principals(keys, s, seed, owner, out):
         out[i] = owner[s, first_candidate(key_hash(keys[i], family), owner.shape[1])]
 
 
+@dataclass(frozen=True)
+class ConsistentOptions(GroupingOptions):
+    """Hold the options of `ConsistentGrouping` and check them."""
+
+    _: KW_ONLY
+    virtual: int = 10
+    inner: str = "porc"
+    epsilon: float = 0.01
+    policy: str = "lru"
+    slot: int | None = None
+    idle: float = 0.75
+    busy: float = 0.85
+    hysteresis: float = 0.0
+    proportional: bool = False
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        inner = self.inner.lower() if isinstance(self.inner, str) else self.inner
+        virtual = _check.integer("virtual", self.virtual, 1)
+        busy = _check.real("busy", self.busy, 0, low_open=True)
+        idle = _check.real("idle", self.idle, 0, busy, high_open=True)
+        if not isinstance(self.proportional, (bool, np.bool_)):
+            raise TypeError(f"proportional must be True or False, got {self.proportional!r}")
+        if self.workers * virtual > MAX_WORKERS:
+            raise ValueError(
+                f"virtual must leave fewer than 2**31 virtual workers, got {virtual} for {self.workers} workers"
+            )
+        checked(
+            self,
+            virtual=virtual,
+            inner=_check.choice("inner", inner, tuple(_INNER)),
+            epsilon=_check.real("epsilon", self.epsilon, 0, low_open=True),
+            policy=_check.choice("policy", self.policy, tuple(_POLICY)),
+            slot=None if self.slot is None else _check.integer("slot", self.slot, 1),
+            idle=idle,
+            busy=busy,
+            hysteresis=_check.real("hysteresis", self.hysteresis, 0, busy - idle, high_open=True),
+            proportional=bool(self.proportional),
+        )
+
+
+@takes(ConsistentOptions)
 class ConsistentGrouping(Grouping):
     """Send each message to one of many equal virtual workers, and these to workers according to what each can bear.
 
@@ -146,58 +190,25 @@ class ConsistentGrouping(Grouping):
     1
     """
 
-    __slots__ = (
-        "_bins",
-        "_inner",
-        "busy",
-        "epsilon",
-        "hysteresis",
-        "idle",
-        "inner",
-        "policy",
-        "proportional",
-        "slot",
-        "virtual",
-    )
-    _options = ("virtual", "inner", "epsilon", "policy", "slot", "idle", "busy", "hysteresis", "proportional")
+    __slots__ = ("_inner", "workers")  # `workers` changes as they come and go; the option is the number at the start
+    virtual: int  # options, as attributes to read
+    inner: str
+    epsilon: float
+    policy: str
+    slot: int | None
+    idle: float
+    busy: float
+    hysteresis: float
+    proportional: bool
     _arrays = ("load", "meta", "owner", "book", "mood")
 
-    def __init__(
-        self,
-        workers: int,
-        sources: int = 1,
-        *,
-        virtual: int = 10,
-        inner: str = "porc",
-        epsilon: float = 0.01,
-        policy: str = "lru",
-        slot: int | None = None,
-        idle: float = 0.75,
-        busy: float = 0.85,
-        hysteresis: float = 0.0,
-        proportional: bool = False,
-        seed: Any = 0,
-    ):
-        self.virtual = _check.integer("virtual", virtual, 1)
-        self.inner = _check.choice("inner", inner.lower() if isinstance(inner, str) else inner, tuple(_INNER))
-        self.epsilon = _check.real("epsilon", epsilon, 0, low_open=True)
-        self.policy = _check.choice("policy", policy, tuple(_POLICY))
-        self.slot = None if slot is None else _check.integer("slot", slot, 1)
-        self.busy = _check.real("busy", busy, 0, low_open=True)
-        self.idle = _check.real("idle", idle, 0, self.busy, high_open=True)
-        self.hysteresis = _check.real("hysteresis", hysteresis, 0, self.busy - self.idle, high_open=True)
-        if not isinstance(proportional, (bool, np.bool_)):
-            raise TypeError(f"proportional must be True or False, got {proportional!r}")
-        self.proportional = bool(proportional)
-        self._bins = _check.integer("workers", workers, 1, MAX_WORKERS) * self.virtual
-        if self._bins > MAX_WORKERS:
-            raise ValueError(
-                f"virtual must leave fewer than 2**31 virtual workers, got {virtual} for {workers} workers"
-            )
-        super().__init__(workers, sources, seed=seed)
+    @property
+    def _bins(self) -> int:
+        """The number of virtual workers."""
+        return self.options.workers * self.virtual
 
     def _fresh(self):
-        self.workers = self._bins // self.virtual
+        self.workers = self.options.workers
         options = {"epsilon": self.epsilon} if self.inner in ("porc", "ch") else {}
         self._inner = _INNER[self.inner](self._bins, self.sources, seed=self.seed, **options)
         # Virtual worker v starts at worker v mod n, so that neighbours on a ring belong to different workers.
@@ -403,10 +414,9 @@ class ConsistentGrouping(Grouping):
 
     def state(self) -> bytes:
         """Return all there is to know as bytes, for `from_state`."""
-        parameters = {**self._parameters(), "workers": self._bins // self.virtual}
         inner = {f"inner_{name}": array for name, array in zip(self._inner._arrays, self._inner._state)}
         arrays = {**dict(zip(self._arrays, self._state)), **inner}
-        return _state.pack(type(self).__name__, self._version, parameters, arrays)
+        return _state.pack(type(self).__name__, self._version, self._parameters(), arrays)
 
     def _restore(self, arrays):
         prefix = "inner_"

@@ -14,13 +14,15 @@ worker as walking the sequence again.
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from dataclasses import KW_ONLY, dataclass
+from typing import NamedTuple
 
 import numpy as np
 
 from streamlb import _check
 from streamlb._jit import njit
-from streamlb.groupings.base import Grouping, source_of, weight_of
+from streamlb._options import checked, takes
+from streamlb.groupings.base import Grouping, GroupingOptions, source_of, weight_of
 from streamlb.hashing import GOLDEN, candidate, family_of, first_candidate, key_hash
 
 PROBES, MOST, LIMIT, FACTOR, SENT = 2, 3, 4, 5, 6  # places in meta
@@ -130,6 +132,25 @@ def _route(key, source, weight, load, meta, memo):
     return worker
 
 
+@dataclass(frozen=True)
+class RandomChoicesOptions(GroupingOptions):
+    """Hold the options of `PowerOfRandomChoices` and check them."""
+
+    _: KW_ONLY
+    epsilon: float = 0.01
+    max_probes: int | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        probes = min(max(64, 8 * self.workers), 2**31 - 1) if self.max_probes is None else self.max_probes
+        checked(
+            self,
+            epsilon=_check.real("epsilon", self.epsilon, 0, low_open=True),
+            max_probes=_check.integer("max_probes", probes, _PLAIN, 2**31 - 1),
+        )
+
+
+@takes(RandomChoicesOptions)
 class PowerOfRandomChoices(Grouping):
     """Send each message to the first worker of its key's hash sequence below 1 + epsilon times the mean (PoRC).
 
@@ -171,21 +192,12 @@ class PowerOfRandomChoices(Grouping):
     True
     """
 
-    __slots__ = ("epsilon", "max_probes")
-    _options = ("epsilon", "max_probes")
+    __slots__ = ()
+    epsilon: float  # options, as attributes to read
+    max_probes: int
     _arrays = ("load", "meta", "memo")
     _route = staticmethod(_route)
     _route_many = staticmethod(_route_many)
-
-    def __init__(
-        self, workers: int, sources: int = 1, *, epsilon: float = 0.01, max_probes: int | None = None, seed: Any = 0
-    ):
-        self.epsilon = _check.real("epsilon", epsilon, 0, low_open=True)
-        workers = _check.integer("workers", workers, 1)
-        if max_probes is None:
-            max_probes = min(max(64, 8 * workers), 2**31 - 1)
-        self.max_probes = _check.integer("max_probes", max_probes, _PLAIN, 2**31 - 1)
-        super().__init__(workers, sources, seed=seed)
 
     def _fresh(self):
         meta = self._fresh_meta(SENT + self.sources)

@@ -12,20 +12,9 @@ import numpy as np
 
 from streamlb import _check, _state
 from streamlb._jit import njit
-from streamlb.hashing import mix, sketch_column, sketch_family
+from streamlb.hashing import BLOCK, mix, sketch_column, sketch_columns, sketch_family, sketch_work
 from streamlb.keys import key_batch
 from streamlb.sketches.count_min import check_mergeable, sketch_shape
-
-
-@njit(cache=True, nogil=True, forceinline=True)
-def update_one(key, cost, family, frequency, total):
-    """Add one message of `cost` to F and W."""
-    columns = np.uint64(frequency.shape[1])
-    mixed = mix(key)
-    for row in range(np.uint64(frequency.shape[0])):
-        column = sketch_column(mixed, family[row, 0], family[row, 1], family[row, 2], columns)
-        frequency[row, column] += 1
-        total[row, column] += cost
 
 
 @njit(cache=True, nogil=True, forceinline=True)
@@ -45,9 +34,16 @@ def estimate_one(key, unseen, family, frequency, total):
 
 
 @njit(cache=True, nogil=True)
-def _update_many(keys, costs, family, frequency, total):
-    for i in range(keys.size):
-        update_one(keys[i], costs[i], family, frequency, total)
+def _update_many(keys, costs, family, frequency, total, work):
+    """Add every message to F and W; `work` is from `sketch_work`."""
+    columns = np.uint64(frequency.shape[1])
+    for at in range(0, keys.size, BLOCK):
+        part, paid = keys[at : at + BLOCK], costs[at : at + BLOCK]
+        sketch_columns(part, family, columns, work)
+        for i in range(np.uint64(part.size)):
+            for row in range(np.uint64(frequency.shape[0])):
+                frequency[row, work[row, i]] += 1
+                total[row, work[row, i]] += paid[i]
 
 
 @njit(cache=True, nogil=True)
@@ -130,7 +126,7 @@ class CostSketch:
         """
         batch, single = key_batch(keys)
         paid = _check.real_array("costs", [costs] if single else costs, batch.size)
-        _update_many(batch, paid, self._family, self.frequency, self.cost)
+        _update_many(batch, paid, self._family, self.frequency, self.cost, sketch_work(self.rows))
 
     def estimate(self, keys: Any, unseen: str = "mean") -> Any:
         """Return the estimated cost of one key (a float) or of many (float64[m]).

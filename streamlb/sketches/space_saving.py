@@ -1,16 +1,18 @@
-"""SpaceSaving: the heavy keys of a stream in `capacity` counters (Metwally, Agrawal and El Abbadi 2005; D-Choices, section III-A).
+"""SpaceSaving: the heavy keys of a stream in `capacity` counters (Metwally, Agrawal and El Abbadi 2005).
 
-State of one sketch: slots uint64[capacity], the key of each counter; counts int64[2, capacity], its count and how much of that
-it may have inherited (the error); table int32[size], an open-addressing index of slots, -1 where free, size a power of two at least
-4 * capacity; registers int64[4]: USED counters, LEVEL and CURSOR of the least one, TOTAL weight.
+It is the sketch of Nasir et al. 2016, section III-A. A counter is a slot, 0 to capacity - 1. Counts
+only grow, so a least counter is found by walking a cursor over the counters that stand at the least
+level; when it reaches the end, the level is computed again. With unit weights all counters have
+passed a level before the next scan, so scans cost O(1) a message, amortised, on any stream.
 
-Counts only grow, so the least counter is found by walking a cursor over the counters that stand at the least level; when it
-reaches the end the level is recomputed. With unit weights all capacity counters have passed a level before the next scan, so
-scans cost O(1) a message, amortised, on any stream.
+State: keys uint64[capacity], counts int64[capacity] and errors int64[capacity] by slot, where an
+error is how much of its count a counter may have inherited; table int32[size], an open-addressing
+index of slots, -1 where free, its size a power of two; registers int64[4], a `REGISTERS` record.
 """
 
 from __future__ import annotations
 
+from collections import namedtuple
 from typing import Any
 
 import numpy as np
@@ -21,134 +23,197 @@ from streamlb.hashing import mix
 from streamlb.keys import key_batch
 from streamlb.sketches.count_min import check_mergeable
 
-USED, LEVEL, CURSOR, TOTAL = range(4)
+REGISTERS = np.dtype(
+    [
+        ("used", "i8"),  # how many counters hold a key: slots 0 to used - 1
+        ("level", "i8"),  # the least count when it was last computed
+        ("cursor", "i8"),  # the counters before this slot stand above the level
+        ("total", "i8"),  # the weight of all messages
+    ]
+)
+_SMALL_INDEX = 16  # bits of an index that may take four times as much room as its slots need
+
+# The arrays of one sketch inside a kernel; `own` is its REGISTERS record. A sketch that is part of
+# a larger state may keep counts and errors as uint32: `high`, uint32[2 * capacity], then has what
+# they lack of 64 bits, first of the counts and then of the errors. It is empty while `own.total` is
+# below 2**32, and always where counts are int64.
+Counters = namedtuple("Counters", ["keys", "counts", "errors", "high", "table", "own"])
+
+
+@njit(nogil=True, inline="always")
+def counters_of(keys, counts, errors, table, registers):
+    """Return the sketch that these flat arrays hold."""
+    return Counters(keys, counts, errors, table[:0].view(np.uint32), table, registers.view(REGISTERS)[0])
+
+
+# The kernels that take Counters are compiled for either width of its arrays, into the kernels that
+# call them; so they are not cached themselves.
+@njit(nogil=True, forceinline=True)
+def count_at(slot, counters):
+    """Return a slot's count."""
+    slot = np.uint64(slot)
+    count = np.int64(counters.counts[slot])
+    if counters.high.size > 0:
+        count += np.int64(counters.high[slot]) << np.int64(32)
+    return count
+
+
+@njit(nogil=True, forceinline=True)
+def error_at(slot, counters):
+    """Return how much of a slot's count may be inherited."""
+    slot = np.uint64(slot)
+    error = np.int64(counters.errors[slot])
+    if counters.high.size > 0:
+        error += np.int64(counters.high[np.uint64(counters.keys.size) + slot]) << np.int64(32)
+    return error
+
+
+@njit(nogil=True, forceinline=True)
+def _set_count(slot, count, counters):
+    slot = np.uint64(slot)
+    counters.counts[slot] = count
+    if counters.high.size > 0:
+        counters.high[slot] = count >> np.int64(32)
+
+
+@njit(nogil=True, forceinline=True)
+def _set_error(slot, error, counters):
+    slot = np.uint64(slot)
+    counters.errors[slot] = error
+    if counters.high.size > 0:
+        counters.high[np.uint64(counters.keys.size) + slot] = error >> np.int64(32)
 
 
 @njit(cache=True, nogil=True, forceinline=True)
-def _home(key, mask):
-    return np.int64(mix(key)) & mask
+def home_of(key, table):
+    """Return the place in the table where a key would stand if all were free."""
+    return mix(key) & np.uint64(table.size - 1)
 
 
 @njit(cache=True, nogil=True, forceinline=True)
-def _find(key, slots, table):
-    """Return (slot, place): the key's slot, -1 if it has none, and its place in the table, or the free one where it would stand."""
+def _find(key, place, keys, table):
+    """Return a key's slot, or -1, and its place in the table, or the free one where it would stand.
+
+    The search begins at `place`, the key's home.
+    """
     mask = np.uint64(table.size - 1)
-    place = mix(key) & mask
     slot = table[place]
-    while slot >= 0 and slots[np.uint64(slot)] != key:
+    while slot >= 0 and keys[np.uint64(slot)] != key:
         place = (place + np.uint64(1)) & mask
         slot = table[place]
     return np.int64(slot), place
 
 
 @njit(cache=True, nogil=True)
-def _remove(key, slots, table):
+def _remove(key, keys, table):
     """Take `key` out of the table, moving later keys of its run back so that no search breaks."""
-    mask = table.size - 1
-    hole = np.int64(_find(key, slots, table)[1])
+    mask = np.uint64(table.size - 1)
+    hole = _find(key, home_of(key, table), keys, table)[1]
     place = hole
     while True:
-        place = (place + 1) & mask
+        place = (place + np.uint64(1)) & mask
         slot = table[place]
         if slot < 0:
             break
         # The key at `place` may fill the hole unless its home lies behind the hole.
-        if ((place - _home(slots[slot], mask)) & mask) >= ((place - hole) & mask):
+        if ((place - mix(keys[np.uint64(slot)])) & mask) >= ((place - hole) & mask):
             table[hole] = slot
             hole = place
     table[hole] = -1
 
 
-@njit(cache=True, nogil=True)
-def _least(counts, registers):
+@njit(nogil=True)
+def _least(counters):
     """Return the slot of a least counter; all counters are in use."""
-    capacity = counts.shape[1]
-    level, cursor = registers[LEVEL], registers[CURSOR]
+    capacity, own = counters.keys.size, counters.own
+    level, cursor = own.level, own.cursor
     while True:
-        while cursor < capacity and counts[0, cursor] != level:
+        while cursor < capacity and count_at(cursor, counters) != level:
             cursor += 1
         if cursor < capacity:
             break
-        level = counts[0, 0]
+        level = count_at(0, counters)
         for slot in range(1, capacity):
-            level = min(level, counts[0, slot])
+            level = min(level, count_at(slot, counters))
         cursor = 0
-    registers[LEVEL], registers[CURSOR] = level, cursor
+    own.level, own.cursor = level, cursor
     return cursor
 
 
-@njit(cache=True, nogil=True)
-def _enter(key, weight, slots, counts, table, registers):
-    """Give a key that has no counter a free one, or the least; return its slot."""
-    if registers[USED] < slots.size:
-        slot = registers[USED]
-        registers[USED] += 1
-        counts[0, slot] = weight
+@njit(nogil=True)
+def _enter(key, home, weight, counters):
+    """Give a key that has no counter a free one, or the least; return its slot and count."""
+    keys, table, own = counters.keys, counters.table, counters.own
+    if own.used < keys.size:
+        slot, count = own.used, np.int64(0)
+        own.used += 1
     else:
-        slot = _least(counts, registers)
-        _remove(slots[slot], slots, table)
-        counts[1, slot] = counts[0, slot]
-        counts[0, slot] += weight
-    table[_find(key, slots, table)[1]] = slot
-    slots[slot] = key
-    return slot
+        slot = _least(counters)
+        _remove(keys[slot], keys, table)
+        count = count_at(slot, counters)
+        _set_error(slot, count, counters)
+    count += weight
+    _set_count(slot, count, counters)
+    table[_find(key, home, keys, table)[1]] = slot
+    keys[slot] = key
+    return slot, count
 
 
-@njit(cache=True, nogil=True, forceinline=True)
-def offer(key, weight, slots, counts, table, registers):
-    """Count one message; return the key's slot, or ~slot where the slot has just changed hands. TOTAL is the caller's."""
-    slot = _find(key, slots, table)[0]
+@njit(nogil=True, forceinline=True)
+def offer(key, home, weight, counters):
+    """Count one message; return the slot, ~slot where that has just changed hands, and the count.
+
+    `home` is the key's, from `home_of`. The caller adds the weight to `own.total`.
+    """
+    slot = _find(key, home, counters.keys, counters.table)[0]
     if slot >= 0:
-        counts[0, np.uint64(slot)] += weight
-        return slot
-    return ~_enter(key, weight, slots, counts, table, registers)
+        count = count_at(slot, counters) + weight
+        _set_count(slot, count, counters)
+        return slot, count
+    slot, count = _enter(key, home, weight, counters)
+    return ~slot, count
 
 
 @njit(cache=True, nogil=True)
-def _update_many(keys, weights, slots, counts, table, registers):
+def _update_many(batch, weights, keys, counts, errors, table, registers):
     """Count every key by its weight; an empty `weights` means one each."""
+    counters = counters_of(keys, counts, errors, table, registers)
+    own = counters.own
     if weights.size:
-        for i in range(keys.size):
-            offer(keys[i], weights[i], slots, counts, table, registers)
-            registers[TOTAL] += weights[i]
+        for i in range(batch.size):
+            offer(batch[i], home_of(batch[i], table), weights[i], counters)
+            own.total += weights[i]
     else:
-        for i in range(keys.size):
-            offer(keys[i], np.int64(1), slots, counts, table, registers)
-        registers[TOTAL] += keys.size
+        for i in range(batch.size):
+            offer(batch[i], home_of(batch[i], table), np.int64(1), counters)
+        own.total += batch.size
 
 
 @njit(cache=True, nogil=True)
-def _estimate_many(keys, absent, slots, counts, table, out):
-    for i in range(keys.size):
-        slot = _find(keys[i], slots, table)[0]
+def _estimate_many(batch, absent, keys, counts, errors, table, out):
+    """Write each key's count and error; a key without a counter has `absent` for both."""
+    for i in range(batch.size):
+        slot = _find(batch[i], home_of(batch[i], table), keys, table)[0]
         if slot >= 0:
-            out[0, i], out[1, i] = counts[0, slot], counts[1, slot]
+            out[0, i], out[1, i] = counts[slot], errors[slot]
         else:
             out[0, i], out[1, i] = absent, absent
 
 
 @njit(cache=True, nogil=True)
-def _index(slots, table, used):
+def index_keys(keys, table, used):
     """Enter the first `used` slots into an empty table."""
     for slot in range(used):
-        table[_find(slots[slot], slots, table)[1]] = slot
+        table[_find(keys[slot], home_of(keys[slot], table), keys, table)[1]] = slot
 
 
 def table_size(capacity: int) -> int:
-    """Return the size of the index of `capacity` slots: the power of two at or above four times as many."""
-    return 1 << (4 * capacity - 1).bit_length()
+    """Return the size of the index of `capacity` slots, a power of two.
 
-
-def empty_sketch(capacity: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Return (slots, counts, table, registers) of a sketch that has seen nothing."""
-    registers = np.zeros(4, np.int64)
-    registers[LEVEL], registers[CURSOR] = -1, capacity
-    return (
-        np.zeros(capacity, np.uint64),
-        np.zeros((2, capacity), np.int64),
-        np.full(table_size(capacity), -1, np.int32),
-        registers,
-    )
+    It is four times as many or more while the index is small (searches then mostly take one look),
+    and at least a quarter more than there are slots where it is large.
+    """
+    return 1 << max(min((4 * capacity - 1).bit_length(), _SMALL_INDEX), (capacity + capacity // 4).bit_length())
 
 
 class SpaceSaving:
@@ -171,30 +236,51 @@ class SpaceSaving:
 
     Notes
     -----
-    For a key among the counters, count - error <= true count <= count; a key that is not has at most the least count.
+    For a key among the counters, count - error <= true count <= count; a key that is not has at
+    most the least count.
 
     References
     ----------
-    A. Metwally, D. Agrawal, A. El Abbadi, "Efficient computation of frequent and top-k elements in data streams", 2005.
-    P. Agarwal et al., "Mergeable summaries", 2012.
+    A. Metwally, D. Agrawal, A. El Abbadi, "Efficient computation of frequent and top-k elements in
+    data streams", 2005. P. Agarwal et al., "Mergeable summaries", 2012.
     """
 
-    __slots__ = ("_counts", "_registers", "_slots", "_table", "capacity")
-    _VERSION = 1
+    __slots__ = ("_counts", "_errors", "_keys", "_registers", "_table", "capacity")
+    _VERSION = 2  # 2: counts and errors are arrays of their own
 
     def __init__(self, capacity: int):
         self.capacity = _check.integer("capacity", capacity, 1, 2**28)
-        self._slots, self._counts, self._table, self._registers = empty_sketch(self.capacity)
+        self._keys = np.empty(self.capacity, np.uint64)
+        self._counts = np.empty(self.capacity, np.int64)
+        self._errors = np.empty(self.capacity, np.int64)
+        self._table = np.empty(table_size(self.capacity), np.int32)
+        self._registers = np.empty(REGISTERS.itemsize // 8, np.int64)
+        self.reset()
 
     @property
     def total(self) -> int:
         """The weight of all messages seen."""
-        return int(self._registers[TOTAL])
+        return int(self._own["total"])
 
     @property
     def used(self) -> int:
         """How many counters hold a key."""
-        return int(self._registers[USED])
+        return int(self._own["used"])
+
+    @property
+    def _own(self) -> np.void:
+        return self._registers.view(REGISTERS)[0]
+
+    @property
+    def _arrays(self) -> dict[str, np.ndarray]:
+        """The state, in the order in which kernels take it."""
+        return {
+            "keys": self._keys,
+            "counts": self._counts,
+            "errors": self._errors,
+            "table": self._table,
+            "registers": self._registers,
+        }
 
     def update(self, keys: Any, weights: Any = None) -> None:
         """Count keys, each once or by its weight.
@@ -204,14 +290,15 @@ class SpaceSaving:
         keys : a key or many
             See `streamlb.key_array`.
         weights : array of whole numbers, optional
-            As many as keys, zero or more. With weights far apart, finding the least counter may take a scan of all counters a message.
+            As many as keys, zero or more. With weights far apart, finding the least counter may
+            take a scan of all counters a message.
         """
         batch, single = key_batch(keys)
         if weights is None:
             scale = np.empty(0, np.int64)
         else:
             scale = _check.weight_array("weights", [weights] if single else weights, batch.size)
-        _update_many(batch, scale, self._slots, self._counts, self._table, self._registers)
+        _update_many(batch, scale, *self._arrays.values())
 
     def estimate(self, keys: Any) -> Any:
         """Return an upper bound on the count of one key (an int) or of many (int64[m])."""
@@ -227,7 +314,7 @@ class SpaceSaving:
 
     def error_bound(self) -> int:
         """Return the greatest error that any key's estimate can have: the least count once all counters are in use."""
-        return int(self._counts[0].min()) if self.used == self.capacity else 0
+        return int(self._counts.min()) if self.used == self.capacity else 0
 
     def heavy_hitters(self, threshold: float) -> np.ndarray:
         """Return the keys whose share of all messages may reach `threshold`.
@@ -249,40 +336,38 @@ class SpaceSaving:
     def merge(self, other: SpaceSaving) -> None:
         """Take in another sketch of the same capacity; every guarantee then holds for both streams together.
 
-        Each key's counts are added, a key that one side lacks counting there with its greatest possible value; the largest stay.
+        Each key's counts are added, a key that one side lacks counting there with its greatest
+        possible value; the largest stay.
         """
         check_mergeable(self, other, ("capacity",))
-        keys = np.union1d(self._slots[: self.used], other._slots[: other.used])
+        keys = np.union1d(self._keys[: self.used], other._keys[: other.used])
         count, error = self._bounds(keys) + other._bounds(keys)
         order = np.lexsort((keys, -count))[: self.capacity]
         total = self.total + other.total
         self.reset()
         used = order.size
-        self._slots[:used] = keys[order]
-        self._counts[0, :used], self._counts[1, :used] = count[order], error[order]
-        self._registers[USED], self._registers[TOTAL] = used, total
-        _index(self._slots, self._table, used)
+        self._keys[:used], self._counts[:used], self._errors[:used] = keys[order], count[order], error[order]
+        self._own["used"], self._own["total"] = used, total
+        index_keys(self._keys, self._table, used)
 
     def reset(self) -> None:
         """Forget every message."""
-        self._slots[:] = 0
-        self._counts[:] = 0
+        for array in self._arrays.values():
+            array[:] = 0
         self._table[:] = -1
-        self._registers[:] = 0
-        self._registers[LEVEL], self._registers[CURSOR] = -1, self.capacity
+        self._own["level"], self._own["cursor"] = -1, self.capacity
 
     def state(self) -> bytes:
         """Return capacity and counters as bytes, with a version and a checksum."""
-        arrays = {"slots": self._slots, "counts": self._counts, "table": self._table, "registers": self._registers}
-        return _state.pack("SpaceSaving", self._VERSION, {"capacity": self.capacity}, arrays)
+        return _state.pack("SpaceSaving", self._VERSION, {"capacity": self.capacity}, self._arrays)
 
     @classmethod
     def from_state(cls, data: bytes) -> SpaceSaving:
         """Return the sketch that `state` wrote."""
         parameters, arrays = _state.unpack(data, "SpaceSaving", cls._VERSION)
         sketch = cls(**parameters)
-        for name in ("slots", "counts", "table", "registers"):
-            _state.fill(getattr(sketch, f"_{name}"), arrays, name)
+        for name, array in sketch._arrays.items():
+            _state.fill(array, arrays, name)
         table, used = sketch._table, sketch.used
         entries = np.sort(table[table != -1])
         if not (0 <= used <= sketch.capacity and np.array_equal(entries, np.arange(used))):
@@ -292,13 +377,13 @@ class SpaceSaving:
     def _bounds(self, batch: np.ndarray) -> np.ndarray:
         """Return int64[2, m]: count and error of each key."""
         out = np.empty((2, batch.size), np.int64)
-        _estimate_many(batch, self.error_bound(), self._slots, self._counts, self._table, out)
+        _estimate_many(batch, self.error_bound(), self._keys, self._counts, self._errors, self._table, out)
         return out
 
     def _rows(self) -> np.ndarray:
         used = self.used
         rows = np.empty(used, [("key", np.uint64), ("count", np.int64), ("error", np.int64)])
-        rows["key"], rows["count"], rows["error"] = self._slots[:used], self._counts[0, :used], self._counts[1, :used]
+        rows["key"], rows["count"], rows["error"] = self._keys[:used], self._counts[:used], self._errors[:used]
         return rows[np.lexsort((rows["key"], -rows["count"]))]
 
     def __eq__(self, other: object) -> bool:

@@ -24,9 +24,7 @@ from streamlb.analysis import (
 )
 
 from streamlb import DChoices, PartialKeyGrouping, WChoices, Zipf, imbalance, replication
-from streamlb.groupings.head import SOLVE
 from streamlb.groupings.solve_d import fewest_choices
-from streamlb.sketches.space_saving import TOTAL
 
 
 @pytest.mark.parametrize(("n", "d", "h"), [(2, 2, 1), (3, 2, 2), (4, 3, 1), (5, 1, 3), (3, 3, 2)])
@@ -67,7 +65,8 @@ def test_second_moment_exceeds_the_printed_square(n, draws):
 
 def test_coupon_collector():
     assert coupon_collector_mean(4) == Fraction(25, 3)
-    # The mean is the sum over t of P(not yet all): summed to where what is left is below 1e-12 of it.
+    # The mean is the sum over t of P(not yet all): summed to where what is left is below 1e-12 of
+    # it.
     mean = sum(1 - all_workers_probability(4, t) for t in range(120))
     assert mean == pytest.approx(25 / 3, abs=1e-10)
 
@@ -97,15 +96,25 @@ def test_kernel_solves_for_the_same_d(p, n, epsilon, distinct):
 def test_a_running_grouping_has_the_d_of_its_estimated_shares(candidates, workers, exponent):
     grouping = DChoices(workers, seed=3, candidates=candidates)
     keys = Zipf(10_000, exponent).draw(60_000, seed=2)
-    grouping.route_many(keys[:40_000])
-    own = grouping._registers(grouping._state[1])[0]
-    grouping.route_many(keys[40_000 : int(own[SOLVE])])  # to the message after which d is solved again
-    assert grouping.messages == own[TOTAL]
+    grouping.route_many(keys)
+    grouping.route(10_001, weight=int(60_000 * grouping.theta) + 100)  # a new hot key, for which d is solved again
     head, shares = grouping.head()
-    rest = np.full(10_000, (1 - shares.sum()) / 10_000)
+    rest = np.full(100_000, (1 - shares.sum()) / 100_000)
     ref = min_choices([*shares, *rest], workers, grouping.theta, grouping.epsilon, candidates=candidates)
     assert head.size == shares.size > 2
     assert grouping.d == ref
+
+
+def test_head_is_exact_where_floats_are_not():
+    """A share of 1/35 is in the head for theta = 0.2/7, though the float 0.2 / 7 is larger."""
+    assert 0.2 / 7 > 1 / 35
+    p = [1 / 35, *[34 / 35 / 2000] * 2000]
+    for theta in (0.2 / 7, 1 / 35):
+        assert head_size(p, theta) == 1
+        assert choices_margin(p, 7, 2, theta, 1e-4).size == 1
+        assert memory_cost(p, 1e6, 7, "W-C", theta=theta) == pytest.approx(7 + 2 * 2000)
+    assert head_size(p, 0.2 / 7 * (1 + 1e-12)) == 0
+    assert head_size([0.1 + 0.2, 0.7], 0.3) == 2
 
 
 @given(p=distributions(), n=st.integers(3, 40), distinct=st.booleans())
@@ -151,7 +160,8 @@ def test_partial_key_cannot_beat_its_lower_bound(workers, exponent):
 def test_memory_stays_below_the_estimate():
     """Pairs <= sum over keys of min(occurrences, choices), every key counted with the d of its time: no false alarm for PKG.
 
-    For W-Choices the head is that of any time, so keys that were hot for a while count with n: at most 5n more of them.
+    For W-Choices the head is that of any time, so keys that were hot for a while count with n: at
+    most 5n more of them.
     """
     keys = Zipf(10_000, 1.0).draw(200_000, seed=8)
     occurrences = np.bincount(keys.astype(np.int64))
@@ -167,7 +177,8 @@ def test_memory_stays_below_the_estimate():
 def test_w_choices_levels_what_two_choices_leave(exponent):
     """Two choices alone leave a gap of about log2(ln n) = 1.6 messages, which the head then fills from below.
 
-    The tolerance is three times that, over 40 seeds: a grouping that ignores loads has a spread of dozens.
+    The tolerance is three times that, over 40 seeds: a grouping that ignores loads has a spread of
+    dozens.
     """
     for seed in range(40):
         grouping = WChoices(20, 3, seed=seed)
