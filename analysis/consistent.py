@@ -1,6 +1,7 @@
-"""Theory of consistent grouping and of the power of random choices (paper 004, section V), printed and corrected.
+"""Theory of consistent grouping and of the power of random choices, as printed and as corrected.
 
-Everything is exact for exact input: give `fractions.Fraction` for a real number and the answer is one.
+From Nasir et al. 2017, section V. An epsilon means exactly the fraction that was written, as in the groupings (see
+`exact`). Everything is exact for exact input: give `fractions.Fraction` for a real number and the answer is one.
 """
 
 from __future__ import annotations
@@ -11,6 +12,8 @@ from fractions import Fraction
 from typing import Any, NamedTuple
 
 import numpy as np
+
+from .exact import exact, like
 
 
 def random_choices_imbalance_bound(m: int, n: int, epsilon: Any, sources: int = 1) -> Any:
@@ -48,13 +51,13 @@ def random_choices_imbalance_bound(m: int, n: int, epsilon: Any, sources: int = 
     Fraction(2, 1)
     """
     _counts(m=m, n=n, sources=sources)
-    return _positive("epsilon", epsilon) * m / n + sources
+    return like(epsilon, exact(_positive("epsilon", epsilon)) * m / n + sources)
 
 
 def random_choices_imbalance_printed(m: int, n: int, epsilon: Any) -> Any:
     """Return the bound as printed in section V-A, epsilon m / n, which fails for the first messages."""
     _counts(m=m, n=n)
-    return _positive("epsilon", epsilon) * m / n
+    return like(epsilon, exact(_positive("epsilon", epsilon)) * m / n)
 
 
 def shuffle_memory_bound(p: Any, m: int, n: int) -> int:
@@ -98,9 +101,10 @@ def random_choices_memory_bound(frequencies: Any, n: int, epsilon: float, source
         Sources.
     """
     _counts(n=n, sources=sources)
-    frequencies = np.asarray(frequencies)
-    room = (1.0 + _positive("epsilon", epsilon)) * float(frequencies.sum()) / n + sources
-    return int(np.ceil(frequencies / room).sum())
+    distinct, keys = np.unique(np.asarray(frequencies), return_counts=True)
+    messages = int(distinct @ keys)
+    room = (1 + exact(_positive("epsilon", epsilon))) * messages / n + sources
+    return sum(math.ceil(f / room) * k for f, k in zip(distinct.tolist(), keys.tolist()))
 
 
 def replicated_everywhere_possible(n: int, epsilon: Any) -> bool:
@@ -110,7 +114,7 @@ def replicated_everywhere_possible(n: int, epsilon: Any) -> bool:
     The argument is about one moment; a key may still visit workers one after the other as the level rises.
     """
     _counts(n=n)
-    return (n - 1) * (1 + _positive("epsilon", epsilon)) <= n
+    return (n - 1) * (1 + exact(_positive("epsilon", epsilon))) <= n
 
 
 def optimal_share(capacity: Any, n: int, virtual: int) -> Any:

@@ -23,7 +23,8 @@ from streamlb.groupings.bounded_hash import BoundedLoadHashing
 from streamlb.groupings.key import KeyGrouping
 from streamlb.groupings.partial_key import PartialKeyGrouping
 from streamlb.groupings.power_of_two import PowerOfTwoChoices
-from streamlb.groupings.random_choices import PowerOfRandomChoices, Probes
+from streamlb.groupings.bounded import Probes
+from streamlb.groupings.random_choices import PowerOfRandomChoices
 from streamlb.groupings.shuffle import ShuffleGrouping
 from streamlb.groupings.virtual_map import (
     ALIVE,

@@ -4,12 +4,13 @@ import math
 from fractions import Fraction
 
 from naive.core import candidate, derive, key_hash
+from naive.ratios import fraction_of
 
 
 def _full(load, sent, n, epsilon):
-    """Return the test for a full worker; a message of no weight before any other finds every empty worker free."""
-    cap = (1.0 + epsilon) / n * sent if sent else 0.5
-    return [count >= cap for count in load]
+    """Return who is full, in exact fractions; a message of no weight before any other finds every worker free."""
+    limit = (1 + fraction_of(epsilon)) * sent / n if sent else 1
+    return [count >= limit for count in load]
 
 
 def random_choices(keys, workers, sources=1, epsilon=0.01, max_probes=None, seed=0, weights=None):
