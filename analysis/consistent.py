@@ -1,7 +1,6 @@
-"""Theory of consistent grouping and of the power of random choices, as printed and as corrected.
+"""Theory of consistent grouping and of the power of random choices (paper 004, section V), printed and corrected.
 
-From Nasir et al. 2017, section V. An epsilon means exactly the fraction that was written, as in the groupings (see
-`exact`). Everything is exact for exact input: give `fractions.Fraction` for a real number and the answer is one.
+Everything is exact for exact input: give `fractions.Fraction` for a real number and the answer is one.
 """
 
 from __future__ import annotations
@@ -13,6 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+# An epsilon means exactly the fraction that was written, as it does in the groupings.
 from .exact import exact, like
 
 

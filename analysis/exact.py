@@ -1,8 +1,10 @@
-"""The exact meaning of a number that a user writes: theory and algorithms share this definition, not its code.
+"""The exact meaning of a number that a user writes.
 
-A share or an epsilon is a fraction. A whole number or a fraction stands for itself; a float stands for its decimal if
-that has at most twelve digits behind the point (0.01 is 1/100), and else for the fraction of least denominator within
-2**-50 of it (0.2 / 7 is 1/35).
+Theory and algorithms share this definition, not its code.
+
+A share or an epsilon is a fraction. A whole number or a fraction stands for itself; a float stands
+for its decimal if that has at most twelve digits behind the point (0.01 is 1/100), and else for the
+fraction of least denominator within 2**-50 of it (0.2 / 7 is 1/35).
 """
 
 from __future__ import annotations
@@ -19,7 +21,8 @@ def exact(value: Any) -> Fraction:
     decimal, nearest = Fraction(repr(float(value))), Fraction(float(value))
     if decimal.denominator <= 10**12:
         return decimal
-    # The best fraction up to a denominator gets no worse as that grows: bisect for the first that is good enough.
+    # The best fraction up to a denominator gets no worse as that grows: bisect for the first that
+    # is good enough.
     low, high = 0, nearest.denominator
     while high - low > 1:
         middle = (low + high) // 2
@@ -29,5 +32,5 @@ def exact(value: Any) -> Fraction:
 
 
 def like(value: Any, result: Fraction) -> Any:
-    """Return a result exactly if `value`, which it was computed from, is a whole number or a fraction; else a float."""
+    """Return a result as it is if the `value` that it comes from is exact, else as a float."""
     return result if isinstance(value, numbers.Rational) else float(result)

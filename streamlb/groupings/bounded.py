@@ -1,12 +1,13 @@
-"""What the groupings with a bounded load share: who has room, and how many places a message looks at.
+"""What the groupings with a bounded load share: who has room, and how many places are looked at.
 
-A worker has room while its load is below (1 + epsilon) m / n, where m is all that the source has sent, the current
-message included: otherwise the first message would never find a place (Nasir et al. 2017, Algorithm 1). A load is a
-whole number, so this is the case exactly while the load is below the limit rounded up, which is called the level
-here. It is found for the epsilon that the user wrote, without rounding errors (see `streamlb.ratios`).
+A worker has room while its load is below (1 + epsilon) m / n, where m is all that the source has
+sent, the current message included: otherwise the first message would never find a place (Nasir et
+al. 2017, Algorithm 1). A load is a whole number, so this is the case exactly while the load is
+below the limit rounded up, which is called the level here. The limit is compared for the epsilon
+that the user wrote, without rounding errors (see `streamlb.ratios`).
 
-A message of weight w counts as w messages, both in m and on its worker. Only the load before the message is compared
-with the limit, so a heavy message may carry its worker above it.
+A message of weight w counts as w messages, both in m and on its worker. Only the load before the
+message is compared with the limit, so a heavy message may carry its worker above it.
 """
 
 from __future__ import annotations
@@ -23,9 +24,9 @@ from streamlb._options import checked, takes
 from streamlb.groupings.base import SHARED, Grouping, GroupingOptions, rest_of
 from streamlb.ratios import ceil_share, fraction_of, terms_of
 
-# What follows SHARED in meta. The limit is over / under of what a source has sent, and `share` is the float of that
-# fraction. `max_probes` is where a search for room ends, `probes` counts the places that all messages have looked at,
-# and `most` those of the message that looked at the most.
+# What follows SHARED in meta. The limit is over / under of what a source has sent, and `share` is
+# the float of that fraction. `max_probes` is where a search for room ends, `probes` counts the
+# places that all messages have looked at, and `most` those of the message that looked at the most.
 BOUNDED = np.dtype(
     [
         ("over", "i8"),
@@ -52,9 +53,17 @@ def sent_of(meta):
 
 
 @njit(cache=True, nogil=True, forceinline=True)
-def room_level(sent, over, under, share):
-    """Return the load from which on a worker is full; never 0, for a message of no weight may be the first."""
-    return max(np.int64(1), ceil_share(sent, over, under, share))
+def room_limit(sent, over, under, share):
+    """Return a float that a load is below exactly while the worker has room.
+
+    It is never 0, for a message of no weight may be the first.
+    """
+    # A float of the limit is off by less than 2**-51 of it, so a 2**-50th less is below the limit.
+    # No whole number lies between the two while sent * over < 2**49: a limit is a multiple of 1 /
+    # under, so the next whole number below one that is not whole is at least that far away.
+    if sent * float(over) < 2.0**49:
+        return sent * (share * (1.0 - 2.0**-50)) if sent > 0 else 0.5
+    return ceil_share(sent, over, under, share) - 0.5
 
 
 class Probes(NamedTuple):
@@ -78,13 +87,14 @@ class BoundedOptions(GroupingOptions):
     @property
     def limit(self) -> Fraction:
         """The limit as a fraction of what a source has sent."""
-        # No load is above what was sent, so all limits above that let everything in: 2 stands for each of them.
+        # No load is above what was sent, so all limits above that let everything in: 2 stands for
+        # each of them.
         return min(Fraction(2), (1 + fraction_of(self.epsilon)) / self.workers)
 
 
 @takes(BoundedOptions)
 class BoundedGrouping(Grouping):
-    """Base of the groupings that send nothing to a worker whose load is 1 + epsilon times the mean or more."""
+    """Base of the groupings that let no worker exceed 1 + epsilon times the mean load."""
 
     __slots__ = ()
     epsilon: float  # an option, as an attribute to read
@@ -100,6 +110,6 @@ class BoundedGrouping(Grouping):
 
     @property
     def probes(self) -> Probes:
-        """Places (workers or points of the ring) that messages have looked at so far: mean and maximum per message."""
+        """Places (workers or points of the ring) looked at per message so far: mean and maximum."""
         own = self._state[1][_START : _START + _WORDS].view(BOUNDED)[0]
         return Probes(int(own["probes"]) / max(1, self.messages), int(own["most"]))

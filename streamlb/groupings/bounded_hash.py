@@ -1,16 +1,18 @@
 """Consistent hashing with bounded loads (CH): clockwise to the first worker with room.
 
-Compared with in Nasir et al. 2017, section II-B; the algorithm is that of Mirrokni, Thorup and Zadimoghaddam 2018.
-Each worker has `points` places on a ring of 2**64; a key starts at the first point at or after its own hash. Who has
-room is said in `bounded`. The least loaded worker always has, so a walk ends within one round.
+Compared with in Nasir et al. 2017, section II-B; the algorithm is that of Mirrokni, Thorup and
+Zadimoghaddam 2018. Each worker has `points` places on a ring of 2**64; a key starts at the first
+point at or after its own hash. Who has room is said in `bounded`. The least loaded worker always
+has, so a walk ends within one round.
 
-State: load int64[sources, workers]; meta, its records and what each source has sent, as in `bounded`; ring, the points
-as records POINT, and behind them for each of 2**k equal arcs of the ring the first point at or after its start; and
-skip, for each source a record SKIP for each point.
+State: load int64[sources, workers]; meta, its records and what each source has sent, as in
+`bounded`; ring, the points as records POINT, and behind them for each of 2**k equal arcs of the
+ring the first point at or after its start; and skip, for each source a record SKIP for each point.
 """
 
 from __future__ import annotations
 
+import math
 from collections import namedtuple
 from dataclasses import KW_ONLY, dataclass
 
@@ -20,13 +22,13 @@ from streamlb import _check
 from streamlb._jit import njit
 from streamlb._options import checked, takes
 from streamlb.groupings.base import shared_of, source_of, weight_of
-from streamlb.groupings.bounded import BoundedGrouping, BoundedOptions, bounded_of, room_level, sent_of
+from streamlb.groupings.bounded import BoundedGrouping, BoundedOptions, bounded_of, room_limit, sent_of
 from streamlb.hashing import derive, family_of, key_hash
 
 # A point of the ring and the worker whose place it is; points are sorted by hash.
 POINT = np.dtype([("hash", "u8"), ("worker", "i8")])
-# For a point, the first one after it that is not known to be full at this level. Loads never fall, so a walk may jump
-# there until the level rises. A level of 0 marks a record that is not in use.
+# For a point, the first one after it that is not known to be full at this level. Loads never fall,
+# so a walk may jump there until the level rises. A level of 0 marks a record that is not in use.
 SKIP = np.dtype([("level", "i8"), ("point", "i8")])
 # points POINT[points] and arcs int64[2**k], views of the array `ring`.
 Ring = namedtuple("Ring", ["points", "arcs"])
@@ -37,7 +39,8 @@ _RING_STREAM = 0x52494E47  # keeps the points' hashes apart from the keys'
 
 @njit(nogil=True, inline="always")
 def _ring_of(ring, meta):
-    """Return the two parts of the ring; a search may go all round, so `max_probes` is the number of points."""
+    """Return the two parts of the ring."""
+    # A search may go all round, so `max_probes` is the number of points.
     words = bounded_of(meta).max_probes * _POINT_WORDS
     return Ring(ring[:words].view(POINT), ring[words:])
 
@@ -45,7 +48,8 @@ def _ring_of(ring, meta):
 @njit(cache=True, nogil=True)
 def _first_point(h, ring):
     """Return the first point at or after a hash, clockwise."""
-    # The arcs are a power of two in number: h * arcs / 2**64 is a shift, written so that one arc is no special case.
+    # The arcs are a power of two in number: h * arcs / 2**64 is a shift, written so that one arc is
+    # no special case.
     arc = ((h >> np.uint64(32)) * np.uint64(ring.arcs.size)) >> np.uint64(32)
     point = ring.arcs[np.int64(arc)]
     while point < ring.points.size and ring.points[point].hash < h:
@@ -54,13 +58,14 @@ def _first_point(h, ring):
 
 
 @njit(cache=True, nogil=True)
-def _step(h, level, load, skip, ring):
-    """Return the first worker with room clockwise from a hash, and the number of points looked at, its own included."""
+def _step(h, limit, load, skip, ring):
+    """Return the first worker with room clockwise from a hash, and how many points it looked at."""
     points = ring.points
     start = _first_point(h, ring)
     worker = points[start].worker
-    if load[worker] < level:
+    if load[worker] < limit:
         return worker, np.int64(1)
+    level = np.int64(math.ceil(limit))
     point = start
     for _ in range(points.size):  # ends before, but for an epsilon so small that its fraction is rounded to 0
         if load[points[point].worker] < level:
@@ -86,8 +91,8 @@ def _route_many(keys, weights, source, load, meta, ring, skip, out):
     for i in range(keys.size):
         weight = weight_of(weights, i)
         sent[s] += weight
-        level = room_level(sent[s], over, under, share)
-        worker, probes = _step(key_hash(keys[i], family), level, load[s], skip[s].view(SKIP), parts)
+        limit = room_limit(sent[s], over, under, share)
+        worker, probes = _step(key_hash(keys[i], family), limit, load[s], skip[s].view(SKIP), parts)
         load[s, worker] += weight
         out[i] = worker
         bounded.probes += probes
@@ -103,9 +108,9 @@ def _route(key, source, weight, load, meta, ring, skip):
     s = source_of(source, load, meta)
     shared.messages += 1
     sent[s] += weight
-    level = room_level(sent[s], bounded.over, bounded.under, bounded.share)
+    limit = room_limit(sent[s], bounded.over, bounded.under, bounded.share)
     h = key_hash(np.uint64(key), family_of(shared.seed))
-    worker, probes = _step(h, level, load[s], skip[s].view(SKIP), _ring_of(ring, meta))
+    worker, probes = _step(h, limit, load[s], skip[s].view(SKIP), _ring_of(ring, meta))
     load[s, worker] += weight
     bounded.probes += probes
     bounded.most = max(bounded.most, probes)
@@ -131,10 +136,13 @@ class RingOptions(BoundedOptions):
 
 @takes(RingOptions)
 class BoundedLoadHashing(BoundedGrouping):
-    """Send each message clockwise on a ring to the first worker below 1 + epsilon times the mean load (CH).
+    """Send each message clockwise on a ring to the first worker that has room (CH).
 
-    Bounds the load like `PowerOfRandomChoices`, but all that overflows one worker falls on the next, so keys spread
-    further. With more points a worker the next point belongs to a random worker and the two come close.
+    A worker has room while its load is below 1 + epsilon times the mean.
+
+    Bounds the load like `PowerOfRandomChoices`, but all that overflows one worker falls on the
+    next, so keys spread further. With more points a worker the next point belongs to a random
+    worker and the two come close.
 
     Parameters
     ----------
@@ -147,7 +155,7 @@ class BoundedLoadHashing(BoundedGrouping):
     points : int, default 1
         Places of each worker on the ring.
     seed : int, numpy.random.SeedSequence or None, default 0
-        Of the ring and the keys' places on it.
+        The seed of the ring and of the keys' places on it; None takes OS entropy.
 
     References
     ----------

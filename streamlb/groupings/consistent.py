@@ -1,9 +1,9 @@
-"""Consistent grouping (CG): equal virtual workers, mapped to unequal workers by busy and idle signals.
+"""Consistent grouping (CG): equal virtual workers, mapped to unequal workers by their signals.
 
 From Nasir et al. 2017, section IV. An inner grouping sends each message to one of the virtual
 workers; a map, one for each source, says which worker that is now. Signals move virtual workers
-between workers and so concern later messages only. The number of virtual workers never changes: their
-hash functions, and with them the inner grouping, stay as they are while workers come and go.
+between workers and so concern later messages only. The number of virtual workers never changes:
+their hash functions, and with them the inner grouping, stay as they are while workers come and go.
 
 State: load int64[sources, workers]; meta, the record SHARED of all groupings and a record SLOTS;
 owners and book, the maps of all sources as in `virtual_map`; said int64[workers], what each worker
@@ -20,7 +20,16 @@ import numpy as np
 from streamlb import _check, _state
 from streamlb._jit import njit
 from streamlb._options import checked, takes
-from streamlb.groupings.base import MAX_WORKERS, SHARED, Grouping, GroupingOptions, shared_of, source_of, weight_of
+from streamlb.groupings.base import (
+    MAX_WORKERS,
+    SHARED,
+    Grouping,
+    GroupingOptions,
+    rest_of,
+    shared_of,
+    source_of,
+    weight_of,
+)
 from streamlb.groupings.bounded import Probes
 from streamlb.groupings.bounded_hash import BoundedLoadHashing
 from streamlb.groupings.key import KeyGrouping
@@ -32,13 +41,13 @@ from streamlb.groupings.virtual_map import (
     BUSY,
     IDLE,
     POLICIES,
+    apply_signal,
     book_words,
     fresh_maps,
-    hear,
-    hear_all,
     in_range,
     join,
     leave,
+    map_of,
     owner_of,
     source_records,
     with_new_worker,
@@ -47,8 +56,9 @@ from streamlb.groupings.virtual_map import (
 from streamlb.hashing import family_of, first_candidate, key_hash
 from streamlb.keys import key_array
 
-# What follows SHARED in meta: how many time slots were ended by `next_slot` or `observe`.
-SLOTS = np.dtype([("ended", "i8")])
+# What follows SHARED in meta: how many messages make a time slot (0: they make none), and how many
+# slots were ended by `next_slot` or `observe`.
+SLOTS = np.dtype([("messages", "i8"), ("ended", "i8")])
 
 _START, _SLOT_WORDS = SHARED.itemsize // 8, SLOTS.itemsize // 8
 _INNER = {
@@ -65,7 +75,7 @@ _SIGN = {"busy": BUSY, "idle": IDLE}
 
 @njit(cache=True, nogil=True, forceinline=True)
 def send(virtual, weight, s, load, owners):
-    """Add a message of source s for a virtual worker to the worker that holds it now, and return that worker."""
+    """Add a message of source s to the worker that holds a virtual worker, and return that one."""
     worker = owner_of(s, virtual, owners)
     load[s, worker] += weight
     return worker
@@ -97,6 +107,47 @@ def _principals(keys, s, seed, owners, out):
     family = family_of(seed)
     for i in range(keys.size):
         out[i] = owner_of(s, first_candidate(key_hash(keys[i], family), owners.shape[1]), owners)
+
+
+@njit(cache=True, nogil=True)
+def _slot_now(meta):
+    """Return the number of the time slot."""
+    slots = rest_of(meta).view(SLOTS)[0]
+    return slots.ended + (shared_of(meta).messages // slots.messages if slots.messages > 0 else 0)
+
+
+@njit(cache=True, nogil=True)
+def _hear(worker, sign, strength, source, meta, owners, book):
+    """Let one source, or for -1 all of them, act on a worker's signal.
+
+    Return the virtual workers moved, or -1 if the worker is removed.
+    """
+    if map_of(0, owners, book).workers[worker].held == 0:
+        return -1
+    slot = _slot_now(meta)
+    first, stop = (0, owners.shape[0]) if source < 0 else (source, source + 1)
+    moves = 0
+    for s in range(first, stop):
+        moves += apply_signal(worker, sign, strength, slot, map_of(s, owners, book))
+    return moves
+
+
+@njit(cache=True, nogil=True)
+def _hear_all(signs, strengths, meta, owners, book):
+    """Let all sources act on the signals of all workers; return the virtual workers moved.
+
+    A sign of 0 is no signal. The idle ones come first, so that the busy find them. Sources know
+    nothing of each other, so each takes all signals in one go.
+    """
+    slot = _slot_now(meta)
+    moves = 0
+    for s in range(owners.shape[0]):
+        its = map_of(s, owners, book)
+        for sign in (IDLE, BUSY):
+            for worker in range(signs.size):
+                if signs[worker] == sign:
+                    moves += apply_signal(worker, sign, strengths[worker], slot, its)
+    return moves
 
 
 @dataclass(frozen=True)
@@ -142,10 +193,10 @@ class ConsistentOptions(GroupingOptions):
 
 @takes(ConsistentOptions)
 class ConsistentGrouping(Grouping):
-    """Send each message to one of many equal virtual workers, and these to workers according to what each can bear.
+    """Send messages to equal virtual workers, and these to workers as each can bear them.
 
-    Workers say when they are busy or idle; virtual workers then move from the busy to the idle. Nobody has to know a
-    capacity.
+    Workers say when they are busy or idle; virtual workers then move from the busy to the idle.
+    Nobody has to know a capacity.
 
     Parameters
     ----------
@@ -154,37 +205,41 @@ class ConsistentGrouping(Grouping):
     sources : int, default 1
         Number of sources, each with its own loads and its own map.
     virtual : int, default 10
-        Virtual workers for each worker at the start. `streamlb.analysis.virtual_workers_needed` says how many a set
-        of capacities takes.
+        Virtual workers for each worker at the start. `streamlb.analysis.virtual_workers_needed`
+        says how many a set of capacities takes.
     inner : {"porc", "kg", "pkg", "potc", "sg", "ch"}, default "porc"
-        How messages find their virtual worker; in letters of either case.
+        The grouping by which messages find their virtual worker; in letters of either case.
     epsilon : float, default 0.01
-        Of the inner grouping, for "porc" and "ch".
+        The epsilon of the inner grouping, for "porc" and "ch".
     policy : {"lru", "fcfs"}, default "lru"
-        Where a busy worker's virtual worker goes. "fcfs": to the worker that has waited longest in the queue of idle
-        ones, when there is one. "lru": to that one too, and if none is idle to the one that was busy least recently.
+        Where a busy worker's virtual worker goes. "fcfs": to the worker that has waited longest in
+        the queue of idle ones, when there is one. "lru": to that one too, and if none is idle to
+        the one that was busy least recently.
     slot : int, optional
-        Messages in a time slot. Of a worker's signals in one slot only the first counts. By default slots end by
-        `next_slot`.
+        Messages in a time slot. Of a worker's signals in one slot only the first counts. By default
+        slots end by `next_slot`.
     idle, busy : float, default 0.75 and 0.85
         For `observe`: the utilisation below which a worker is idle and above which it is busy.
     hysteresis : float, default 0
-        For `observe`: a worker that was busy remains so until its utilisation is this far below `busy`, and an idle
-        one likewise.
+        For `observe`: a worker that was busy remains so until its utilisation is this far below
+        `busy`, and an idle one likewise.
     proportional : bool, default False
-        For `observe`: signals ask for as many virtual workers as lead to the middle of the band, not for one.
+        For `observe`: signals ask for as many virtual workers as lead to the middle of the band,
+        not for one.
     seed : int, numpy.random.SeedSequence or None, default 0
-        Of the hash functions.
+        The seed of the hash functions; None takes OS entropy.
 
     Notes
     -----
-    A worker is in one queue at most, once; a signal of the other kind moves it over. A worker always
-    keeps one virtual worker. Sources may hear signals late and in different order: their maps then differ for a
-    while, which costs balance and memory but loses no message, as each message is routed once, by one map.
+    A worker waits in at most one queue, and only once; a signal of the other kind moves it to the
+    other queue. A worker always keeps one virtual worker. Sources may hear signals late and in
+    different order: their maps then differ for a while, which costs balance and memory but loses no
+    message, as each message is routed once, by one map.
 
     References
     ----------
-    Nasir et al., "Load balancing for skewed streams on heterogeneous cluster", sections IV and V-A.
+    Nasir et al. 2017, "Load balancing for skewed streams on heterogeneous cluster", sections IV and
+    V-A.
 
     Examples
     --------
@@ -201,7 +256,7 @@ class ConsistentGrouping(Grouping):
     1
     """
 
-    __slots__ = ("_inner", "workers")  # `workers` changes as they come and go; the option is the number at the start
+    __slots__ = ("_inner", "workers")  # the option `workers` is the number at the start, this one changes
     virtual: int  # options, as attributes to read
     inner: str
     epsilon: float
@@ -223,9 +278,11 @@ class ConsistentGrouping(Grouping):
         self.workers = self.options.workers
         options = {"epsilon": self.epsilon} if self.inner in ("porc", "ch") else {}
         self._inner = _INNER[self.inner](self._bins, self.sources, seed=self.seed, **options)
+        meta = self._fresh_meta(_START + _SLOT_WORDS)
+        meta[_START:].view(SLOTS)["messages"] = self.slot or 0
         return (
             np.zeros((self.sources, self.workers), np.int64),
-            self._fresh_meta(_START + _SLOT_WORDS),
+            meta,
             *fresh_maps(self.sources, self.workers, self.virtual, POLICIES[self.policy]),
             np.zeros(self.workers, np.int64),
         )
@@ -238,7 +295,8 @@ class ConsistentGrouping(Grouping):
         key : int, str or bytes
             The message's key.
         source : int, optional
-            The source that sends it; by default message i of the grouping's life comes from source i mod sources.
+            The source that sends it; by default message i of the grouping's life comes from source
+            i mod sources.
         weight : int, default 1
             How many messages it counts for.
 
@@ -247,7 +305,8 @@ class ConsistentGrouping(Grouping):
         int
             The worker.
         """
-        # The inner grouping has routed as many messages as this one, so it takes the same source in turn.
+        # The inner grouping has routed as many messages as this one, so it takes the same source in
+        # turn.
         virtual = self._inner.route(key, source, weight)
         load, meta, owners = self._state[:3]
         return _assign(virtual, -1 if source is None else int(source), int(weight), load, meta, owners)
@@ -285,25 +344,28 @@ class ConsistentGrouping(Grouping):
         word : {"busy", "idle"}
             Busy: take a virtual worker from me. Idle: give me one.
         strength : float, default 0
-            The share of its virtual workers that it wants to lose or gain, in [0, 1]; at least one is meant.
+            The share of its virtual workers that it wants to lose or gain, in [0, 1]; at least one
+            is meant.
         source : int, optional
             The source that hears it, when they do not all hear it now.
 
         Returns
         -------
         int
-            Virtual workers moved, over all sources that heard it: 0 also when it was the worker's second signal in
-            the slot.
+            Virtual workers moved, over all sources that heard it: 0 also when it was the worker's
+            second signal in the slot.
         """
-        worker = self._known(worker)
+        worker = _check.integer("worker", worker, 0, self.workers - 1)
         sign = _SIGN[_check.choice("word", word, tuple(_SIGN))]
         strength = _check.real("strength", strength, 0, 1)
         source = -1 if source is None else _check.integer("source", source, 0, self.sources - 1)
-        _, _, owners, book, _ = self._state
-        return hear(worker, sign, strength, source, self._slot_now(), owners, book)
+        moves = _hear(worker, sign, strength, source, *self._state[1:4])
+        if moves < 0:
+            raise _removed(worker)
+        return moves
 
     def observe(self, utilisation: Any) -> int:
-        """End a time slot: turn each worker's utilisation in it into its signal, if any, and let all sources act on it.
+        """End a time slot: let all sources act on the signals that the utilisations amount to.
 
         Parameters
         ----------
@@ -326,13 +388,13 @@ class ConsistentGrouping(Grouping):
 
     def next_slot(self) -> None:
         """End the time slot: every worker may signal again."""
-        self._slots["ended"] += 1
+        self._state[1][_START:].view(SLOTS)["ended"] += 1
 
     def add_worker(self) -> int:
-        """Add a worker and return its number; it takes an equal share of the virtual workers from the others.
+        """Add a worker and return its number; it gets an equal share of the virtual workers.
 
-        Each of those gives in proportion to what it holds. Keys whose first virtual worker does not move stay where
-        they are.
+        Each of those gives in proportion to what it holds. Keys whose first virtual worker does not
+        move stay where they are.
         """
         load, meta, owners, book, said = self._state
         alive = self.active.size
@@ -349,14 +411,18 @@ class ConsistentGrouping(Grouping):
         return new
 
     def remove_worker(self, worker: int) -> None:
-        """Remove a worker; the others take its virtual workers, in proportion to what they hold. Its number stays unused.
+        """Remove a worker; its number stays unused.
+
+        The others take its virtual workers, in proportion to what they hold.
 
         Parameters
         ----------
         worker : int
             Not the last one.
         """
-        worker = self._known(worker)
+        worker = _check.integer("worker", worker, 0, self.workers - 1)
+        if not self._held[0, worker]:
+            raise _removed(worker)
         if self.active.size == 1:
             raise ValueError(f"worker must not be the last one, got {worker}")
         _, _, owners, book, said = self._state
@@ -364,7 +430,9 @@ class ConsistentGrouping(Grouping):
         leave(worker, owners, book, np.empty(self.workers, np.int64))
 
     def principal(self, keys: Any, source: int = 0) -> np.ndarray:
-        """Return the worker that a source tries first for each key: where a light key's messages go.
+        """Return the worker that a source tries first for each key.
+
+        This is where the messages of a light key go.
 
         Parameters
         ----------
@@ -447,28 +515,16 @@ class ConsistentGrouping(Grouping):
         """How many virtual workers each worker holds by each source's map, a view."""
         return worker_records(self._state[3], self.workers)["held"]
 
-    @property
-    def _slots(self) -> np.ndarray:
-        """The record SLOTS of meta, a view."""
-        return self._state[1][_START:].view(SLOTS)
-
     def _slot_now(self) -> int:
         """Return the number of the time slot."""
-        return int(self._slots["ended"][0]) + (0 if self.slot is None else self.messages // self.slot)
-
-    def _known(self, worker: Any) -> int:
-        worker = _check.integer("worker", worker, 0, self.workers - 1)
-        if not self._held[0, worker]:
-            raise ValueError(f"worker must not be a removed one, got {worker}")
-        return worker
+        return _slot_now(self._state[1])
 
     def _hear(self, signs: np.ndarray, strengths: np.ndarray) -> int:
         """Let all sources act on the signals of all workers; return the virtual workers moved."""
-        _, _, owners, book, _ = self._state
-        return hear_all(signs, strengths, self._slot_now(), owners, book)
+        return _hear_all(signs, strengths, *self._state[1:4])
 
     def _judge(self, utilisation: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return what each worker says (IDLE, BUSY, or 0 for nothing) and how strongly, and remember it."""
+        """Return what each worker says (IDLE, BUSY or 0) and how strongly, and remember it."""
         said = self._state[4]
         is_busy = utilisation > np.where(said == BUSY, self.busy - self.hysteresis, self.busy)
         is_idle = utilisation < np.where(said == IDLE, self.idle + self.hysteresis, self.idle)
@@ -482,3 +538,7 @@ class ConsistentGrouping(Grouping):
             with np.errstate(divide="ignore"):
                 strengths = np.minimum(1.0, np.abs(utilisation - middle) / utilisation)
         return signs, strengths
+
+
+def _removed(worker: int) -> ValueError:
+    return ValueError(f"worker must not be a removed one, got {worker}")

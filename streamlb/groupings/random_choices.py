@@ -1,15 +1,17 @@
 """The power of random choices (PoRC): the first worker with room in a key's hash sequence.
 
-From Nasir et al. 2017, Algorithm 1. Who has room is said in `bounded`. Some worker is always at or below the mean, so
-after `max_probes` probes the least loaded one takes the message.
+From Nasir et al. 2017, Algorithm 1. Who has room is said in `bounded`. Some worker is always at or
+below the mean, so after `max_probes` probes the least loaded one takes the message.
 
-State: load int64[sources, workers]; meta, its records and what each source has sent, as in `bounded`; and memo, for
-each source 256 records MEMO. Loads never fall, so a worker that is full at a level stays full until the level rises:
-going on from where the memo ends gives the same worker as walking the sequence again.
+State: load int64[sources, workers]; meta, its records and what each source has sent, as in
+`bounded`; and memo, for each source 256 records MEMO. Loads never fall, so a worker that is full at
+a level stays full until the level rises: going on from where the memo ends gives the same worker as
+walking the sequence again.
 """
 
 from __future__ import annotations
 
+import math
 from collections import namedtuple
 from dataclasses import KW_ONLY, dataclass
 
@@ -19,11 +21,11 @@ from streamlb import _check
 from streamlb._jit import njit
 from streamlb._options import checked, takes
 from streamlb.groupings.base import shared_of, source_of, weight_of
-from streamlb.groupings.bounded import BoundedGrouping, BoundedOptions, bounded_of, room_level, sent_of
+from streamlb.groupings.bounded import BoundedGrouping, BoundedOptions, bounded_of, room_limit, sent_of
 from streamlb.hashing import GOLDEN, candidate, family_of, first_candidate, key_hash
 
-# How far a key's sequence is known to be full: its first `probes` places are, at this level. A level of 0 marks a
-# record that is not in use.
+# How far a key's sequence is known to be full: its first `probes` places are, at this level. A
+# level of 0 marks a record that is not in use.
 MEMO = np.dtype([("key", "u8"), ("level", "i8"), ("probes", "i8")])
 # What one source has: its loads int64[workers], and its memo MEMO[256].
 Source = namedtuple("Source", ["load", "memo"])
@@ -52,7 +54,7 @@ def _least_loaded(load, start):
 
 @njit(cache=True, nogil=True)
 def _step(key, h, level, probe, max_probes, own):
-    """Return the first worker from `probe` on whose load is below the level, and how many probes that took in all."""
+    """Return the first worker from `probe` on with a load below the level, and all its probes."""
     load, memo = own.load, own.memo[(key * GOLDEN) >> _MEMO_SHIFT]
     if memo.key == key and memo.level == level:
         probe = memo.probes
@@ -74,21 +76,22 @@ def _step(key, h, level, probe, max_probes, own):
 
 @njit(cache=True, nogil=True)
 def _share(keys, weights, out, first, stride, own, sent, meta):
-    """Route every stride-th message from the first on, all of one source; return what it has sent by then."""
+    """Route every stride-th message, all of one source; return what it has sent by then."""
     bounded, family, load = bounded_of(meta), family_of(shared_of(meta).seed), own.load
     over, under, share, max_probes = bounded.over, bounded.under, bounded.share, bounded.max_probes
     total, most = np.int64(0), bounded.most
     for i in range(first, keys.size, stride):
         weight = weight_of(weights, i)
         sent += weight
-        level = room_level(sent, over, under, share)
-        # The first probes stand here, not in a call: most messages need no more, and a call would double their time.
+        limit = room_limit(sent, over, under, share)
+        # The first probes stand here, not in a call: most messages need no more, and a call would
+        # double their time.
         probes = np.int64(1)
         h = key_hash(keys[i], family)
         worker = first_candidate(h, load.size)
-        while load[worker] >= level:
+        while load[worker] >= limit:
             if probes == _PLAIN:
-                worker, probes = _step(keys[i], h, level, probes, max_probes, own)
+                worker, probes = _step(keys[i], h, np.int64(math.ceil(limit)), probes, max_probes, own)
                 break
             worker = candidate(h, probes, load.size)
             probes += 1
@@ -103,7 +106,8 @@ def _share(keys, weights, out, first, stride, own, sent, meta):
 
 @njit(cache=True, nogil=True)
 def _route_many(keys, weights, source, load, meta, memo, out):
-    # Sources know nothing of each other, so each one's messages can be routed in a run of their own.
+    # Sources know nothing of each other, so each one's messages can be routed in a run of their
+    # own.
     shared, sent = shared_of(meta), sent_of(meta)
     sources = load.shape[0]
     stride = sources if source < 0 else 1
@@ -119,7 +123,7 @@ def _route(key, source, weight, load, meta, memo):
     shared, bounded, sent = shared_of(meta), bounded_of(meta), sent_of(meta)
     shared.messages += 1
     sent[s] += weight
-    level = room_level(sent[s], bounded.over, bounded.under, bounded.share)
+    level = np.int64(math.ceil(room_limit(sent[s], bounded.over, bounded.under, bounded.share)))
     key = np.uint64(key)
     h = key_hash(key, family_of(shared.seed))
     worker, probes = _step(key, h, level, np.int64(0), bounded.max_probes, _source(s, load, memo))
@@ -144,11 +148,14 @@ class RandomChoicesOptions(BoundedOptions):
 
 @takes(RandomChoicesOptions)
 class PowerOfRandomChoices(BoundedGrouping):
-    """Send each message to the first worker of its key's hash sequence below 1 + epsilon times the mean (PoRC).
+    """Send each message to the first worker with room in its key's hash sequence (PoRC).
+
+    A worker has room while its load is below 1 + epsilon times the mean.
 
     The imbalance stays below epsilon m / n + sources at every message m, whatever the keys: see
-    `streamlb.analysis.random_choices_imbalance_bound`. A key leaves its first worker only when that is full, so a
-    light key stays on one or two workers and a heavy one takes as many as its share needs.
+    `streamlb.analysis.random_choices_imbalance_bound`. A key leaves its first worker only when that
+    is full, so a light key stays on one or two workers and a heavy one takes as many as its share
+    needs.
 
     Parameters
     ----------
@@ -157,21 +164,24 @@ class PowerOfRandomChoices(BoundedGrouping):
     sources : int, default 1
         Number of sources, each judging by what it has sent itself.
     epsilon : float, default 0.01
-        How far a worker may go above the mean load: small for balance, large to keep keys together. More than 0.
+        How far a worker may go above the mean load: small for balance, large to keep keys together.
+        More than 0.
     max_probes : int, optional
-        After so many full workers of a key's sequence the least loaded of all takes the message; at least 8. By
-        default 8 probes a worker, which leaves fewer than one search in 2,000 without the last free worker.
+        After so many full workers of a key's sequence the least loaded of all takes the message; at
+        least 8. By default 8 probes a worker, which leaves fewer than one search in 2,000 without
+        the last free worker.
     seed : int, numpy.random.SeedSequence or None, default 0
-        Of the hash functions.
+        The seed of the hash functions; None takes OS entropy.
 
     Notes
     -----
-    With several sources "mean" is the mean of what the source itself has sent. Messages that weigh more than 1 add to
-    the bound: read the weight of the heaviest message for each source in place of 1.
+    With several sources "mean" is the mean of what the source itself has sent. Messages that weigh
+    more than 1 add to the bound: read the weight of the heaviest message for each source in place
+    of 1.
 
     References
     ----------
-    Nasir et al., "Load balancing for skewed streams on heterogeneous cluster", section IV-A.
+    Nasir et al. 2017, "Load balancing for skewed streams on heterogeneous cluster", section IV-A.
 
     Examples
     --------

@@ -1,8 +1,8 @@
 """Who holds which virtual worker, and how the signals of busy and idle workers move them.
 
 From Nasir et al. 2017, sections IV-B and V-A. Every source has a map of its own and applies the
-signals in the order in which they reach it. It looks for nobody: who gives and who receives next
-stands at the start of a chain, so a signal takes the same time for ten workers and for ten thousand.
+signals in the order in which they reach it. Who gives and who receives next is found at the start
+of a chain and not by a search, so a signal takes as long with ten thousand workers as with ten.
 
 State: owners int64[sources, virtual workers], a record VIRTUAL each; and book, one row for each
 source: the record SOURCE, a record WORKER for each worker, and the links of two chains.
@@ -19,14 +19,14 @@ from streamlb._jit import njit
 # A virtual worker: the worker that holds it, and that worker's next virtual worker by number (END
 # behind the last one).
 VIRTUAL = np.dtype([("owner", "i4"), ("next", "i4")])
-# What a source knows beside its map: how many workers there are, removed ones included, which policy
-# it follows, the signals it has applied, the virtual workers it has moved, and (LRU only) the last in
-# the chain of those that were never busy.
+# What a source knows beside its map: how many workers there are, removed ones included, which
+# policy it follows, the signals it has applied, the virtual workers it has moved, and (LRU only)
+# the last in the chain of those that were never busy.
 SOURCE = np.dtype([("workers", "i8"), ("policy", "i8"), ("clock", "i8"), ("moves", "i8"), ("last_fresh", "i8")])
-# A worker in a source's map: how many virtual workers it holds (0 once it is removed: all others keep
-# one), the first of them by number, how many it waits for (above 0 while it is idle) or waits to give
-# (below 0 while it is busy), the clock when it last received one, and the time slots in which it last
-# signalled and was last busy (-1 for never).
+# A worker in a source's map: how many virtual workers it holds (0 once it is removed: all others
+# keep one), the first of them by number, how many it waits for (above 0 while it is idle) or waits
+# to give (below 0 while it is busy), the clock when it last received one, and the time slots in
+# which it last signalled and was last busy (-1 for never).
 WORKER = np.dtype(
     [("held", "i4"), ("first", "i4"), ("wants", "i8"), ("got_at", "i8"), ("signalled", "i8"), ("busy_slot", "i8")]
 )
@@ -34,11 +34,11 @@ WORKER = np.dtype(
 # joins the chain's end to its start.
 LINK = np.dtype([("before", "i4"), ("after", "i4")])
 # One source's map, made of views: source SOURCE, virtual VIRTUAL[virtual workers], workers
-# WORKER[workers], and the chains LINK[workers + 1]. `idle` is the queue of those that wait for virtual
-# workers, first come, first served. `busy` is for FCFS the queue of those that wait to give some, and
-# for LRU all workers that are there in the order in which they receive when nobody is idle: those that
-# were never busy, by the time at which they last received one and by number, and then the least
-# recently busy.
+# WORKER[workers], and the chains LINK[workers + 1]. `idle` is the queue of those that wait for
+# virtual workers, first come, first served. `busy` is for FCFS the queue of those that wait to give
+# some, and for LRU all workers that are there in the order in which they receive when nobody is
+# idle: those that were never busy, by the time at which they last received one and by number, and
+# then the least recently busy.
 Map = namedtuple("Map", ["source", "virtual", "workers", "idle", "busy"])
 
 END = -1
@@ -54,8 +54,9 @@ def book_words(workers: int) -> int:
 
 
 def fresh_maps(sources: int, workers: int, virtual: int, policy: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the owners and the book of workers that hold `virtual` each and have signalled nothing."""
-    # Virtual worker v starts at worker v mod n, so that neighbours on a ring belong to different workers.
+    """Return owners and book of workers that hold `virtual` each and have signalled nothing."""
+    # Virtual worker v starts at worker v mod n, so that neighbours on a ring belong to different
+    # workers.
     number = np.arange(workers * virtual)
     owners = np.empty((sources, number.size), VIRTUAL)
     owners["owner"] = number % workers
@@ -85,13 +86,13 @@ def worker_records(book: np.ndarray, workers: int) -> np.ndarray:
 
 
 def _chains(book: np.ndarray, workers: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the links of the idle and of the busy chains, each LINK[sources, workers + 1], a view."""
+    """Return the links of the idle and the busy chains, each LINK[sources, workers + 1], views."""
     links = book[:, _SOURCE_WORDS + _WORKER_WORDS * workers :].view(LINK)
     return links[:, : workers + 1], links[:, workers + 1 :]
 
 
 def in_range(owners: np.ndarray, book: np.ndarray, workers: int) -> bool:
-    """Return whether every number of a worker or of a virtual worker in the maps is that of one."""
+    """Return whether all workers and virtual workers that the maps name exist."""
     source, virtual = source_records(book), owners.view(VIRTUAL)
     numbers = [(virtual["owner"], 0, workers), (virtual["next"], END, owners.shape[1])]
     numbers += [(worker_records(book, workers)["first"], END, owners.shape[1])]
@@ -162,7 +163,7 @@ def _leave_order(worker, its):
 
 @njit(cache=True, nogil=True)
 def _join_fresh(worker, its):
-    """Put a worker that was never busy into the order of LRU, as one that received a virtual worker just now."""
+    """Put a worker that was never busy into the order of LRU, as one that received just now."""
     clock, last = its.source.clock, its.source.last_fresh
     its.workers[worker].got_at = clock
     spot = last
@@ -199,7 +200,7 @@ def _hand_over(giver, taker, its):
 
 @njit(cache=True, nogil=True)
 def _serve_idle(worker, its):
-    """Count one virtual worker less that an idle worker waits for; with none left it leaves the queue."""
+    """Let an idle worker wait for one virtual worker less; with none left it leaves the queue."""
     row = its.workers[worker]
     row.wants -= 1
     if row.wants == 0:
@@ -208,7 +209,7 @@ def _serve_idle(worker, its):
 
 @njit(cache=True, nogil=True)
 def _pair_queues(its):
-    """Move virtual workers from the first busy worker to the first idle one while there are both."""
+    """Move virtual workers from the first busy to the first idle worker while there are both."""
     moves = 0
     while True:
         busy, idle = np.int64(its.busy[END].after), np.int64(its.idle[END].after)
@@ -228,7 +229,7 @@ def _pair_queues(its):
 
 @njit(cache=True, nogil=True)
 def _give_away(worker, amount, slot, its):
-    """Move virtual workers from a busy worker to the idle ones and, if there are none, the least recently busy."""
+    """Move virtual workers from a busy worker to idle ones or else to the least recently busy."""
     moves = 0
     while moves < amount and its.workers[worker].held > 1:
         taker = np.int64(its.idle[END].after)
@@ -246,10 +247,10 @@ def _give_away(worker, amount, slot, its):
 
 @njit(cache=True, nogil=True)
 def apply_signal(worker, sign, strength, slot, its):
-    """Act on the signal of a worker, IDLE or BUSY, by one source's map; return the virtual workers moved.
+    """Let one source act on a worker's signal, IDLE or BUSY; return the virtual workers moved.
 
-    `strength` is the share of the virtual workers it holds that the worker wants to lose or gain; at
-    least one is meant. A second signal of a worker in one slot is ignored.
+    `strength` is the share of the virtual workers it holds that the worker wants to lose or gain;
+    at least one is meant. A second signal of a worker in one slot is ignored.
     """
     row, source = its.workers[worker], its.source
     if row.signalled == slot:
@@ -279,34 +280,8 @@ def apply_signal(worker, sign, strength, slot, its):
 
 
 @njit(cache=True, nogil=True)
-def hear(worker, sign, strength, source, slot, owners, book):
-    """Let one source, or for -1 all of them, act on a worker's signal; return the virtual workers moved."""
-    first, stop = (0, owners.shape[0]) if source < 0 else (source, source + 1)
-    moves = 0
-    for s in range(first, stop):
-        moves += apply_signal(worker, sign, strength, slot, map_of(s, owners, book))
-    return moves
-
-
-@njit(cache=True, nogil=True)
-def hear_all(signs, strengths, slot, owners, book):
-    """Let all sources act on the signals of all workers (a sign of 0 is none), the idle ones first.
-
-    The busy then find them. Sources know nothing of each other, so each takes all signals in one go.
-    """
-    moves = 0
-    for s in range(owners.shape[0]):
-        its = map_of(s, owners, book)
-        for sign in (IDLE, BUSY):
-            for worker in range(signs.size):
-                if signs[worker] == sign:
-                    moves += apply_signal(worker, sign, strengths[worker], slot, its)
-    return moves
-
-
-@njit(cache=True, nogil=True)
 def _share_out(worker, amount, giving, its, part):
-    """Move virtual workers between one worker and the others, in proportion to what each of those holds.
+    """Move virtual workers between one worker and the others, in proportion to what these hold.
 
     The worker gives when `giving`, else it receives, and then whoever gives keeps one. `part`
     int64[workers] is scratch: what each of the others has received (or given) so far.

@@ -1,12 +1,13 @@
-"""Workers of unequal and changing capacity behind a grouping, in time slots (Nasir et al. 2017, section VI).
+"""Workers of unequal and changing capacity behind a grouping, in time slots.
 
-Messages arrive evenly within a slot; each worker serves its own first in, first out, one in
-1 / capacity slots. At the end of a slot each worker compares what it was given with its capacity;
-where the grouping is a `ConsistentGrouping` it signals busy or idle, and a source hears the signal
-with its next acknowledgement, that is when it next sends to that worker.
+From Nasir et al. 2017, section VI. Messages arrive evenly within a slot; each worker serves its own
+first in, first out, one in 1 / capacity slots. At the end of a slot each worker compares what it
+was given with its capacity; where the grouping is a `ConsistentGrouping` it signals busy or idle,
+and a source hears the signal with its next acknowledgement, that is when it next sends to that
+worker.
 
-State beside the grouping's: service SERVICE[workers], and mail SIGNAL[sources, workers], the signals
-that each source has yet to hear.
+State beside the grouping's: service SERVICE[workers], and mail SIGNAL[sources, workers], the
+signals that each source has yet to hear.
 """
 
 from __future__ import annotations
@@ -26,12 +27,13 @@ from streamlb.groupings.consistent import ConsistentGrouping, send
 from streamlb.groupings.virtual_map import FCFS, apply_signal, fresh_maps, map_of, source_records, worker_records
 from streamlb.keys import key_array
 
-# A worker: when it will be free, how long it takes for a message, and of the messages that arrived in
-# the current slot the sum and the maximum of their latencies and their number.
+# A worker: when it will be free, how long it takes for a message, and of the messages that arrived
+# in the current slot the sum and the maximum of their latencies and their number.
 SERVICE = np.dtype([("free", "f8"), ("time", "f8"), ("latency", "f8"), ("worst", "f8"), ("count", "i8")])
 # What a worker says (IDLE, BUSY, or 0 for nothing) and how strongly, as `apply_signal` takes them.
 SIGNAL = np.dtype([("sign", "i8"), ("strength", "f8")])
-# Messages in a row: when the first one arrives, the time from one to the next, and the grouping's slot.
+# Messages in a row: when the first one arrives, the time from one to the next, and the grouping's
+# slot.
 ARRIVALS = np.dtype([("time", "f8"), ("gap", "f8"), ("slot", "i8")])
 
 _CHUNK = 1 << 18
@@ -39,7 +41,7 @@ _CHUNK = 1 << 18
 
 @njit(cache=True, nogil=True)
 def _serve(arrivals, bins, load, meta, owners, book, mail, service):
-    """Serve the messages of `arrivals` ARRIVALS[1]; their virtual workers in `bins` become workers."""
+    """Serve messages as `arrivals` ARRIVALS[1] says; virtual workers in `bins` become workers."""
     time, gap, slot = arrivals[0].time, arrivals[0].gap, arrivals[0].slot
     s = source_of(-1, load, meta)
     shared_of(meta).messages += bins.size
@@ -48,7 +50,8 @@ def _serve(arrivals, bins, load, meta, owners, book, mail, service):
         bins[i] = worker
         now = time + gap * i
         own = service[worker]
-        done = max(own.free, now) + own.time
+        free = own.free
+        done = (free if free > now else now) + own.time
         own.free = done
         latency = done - now
         own.latency += latency
@@ -80,7 +83,8 @@ class CapacityResult:
     worst_latency : float64[slots, workers]
         The longest of them.
     shares : int64[slots, workers]
-        Virtual workers of each worker at the end of each slot, by source 0's map (ones where there are none).
+        Virtual workers of each worker at the end of each slot, by source 0's map (ones where there
+        are none).
     moves : int64[slots]
         Virtual workers moved, over all sources.
     workers : int32[m] or None
@@ -113,7 +117,7 @@ class CapacityResult:
 
 
 def fast_and_slow(workers: int, fast: int, times: float) -> np.ndarray:
-    """Return relative capacities of a cluster in which the first `fast` workers are `times` faster than the others.
+    """Return relative capacities of a cluster whose first `fast` workers are `times` faster.
 
     Parameters
     ----------
@@ -135,7 +139,9 @@ def fast_and_slow(workers: int, fast: int, times: float) -> np.ndarray:
 
 
 def diurnal(slots: int, depth: float = 0.5) -> np.ndarray:
-    """Return relative arrival rates of a day: one wave over the slots, the night `depth` below the mean and the day as much above.
+    """Return relative arrival rates of a day: one wave over the slots.
+
+    The night is `depth` below the mean and the day as much above.
 
     Parameters
     ----------
@@ -157,7 +163,7 @@ def diurnal(slots: int, depth: float = 0.5) -> np.ndarray:
 
 @dataclass(frozen=True)
 class CapacityOptions:
-    """Hold the arguments of `simulate_capacity` and check those that can be checked by themselves."""
+    """Hold the arguments of `simulate_capacity` and check each by itself."""
 
     stream: Any
     grouping: Grouping
@@ -191,15 +197,15 @@ class CapacityOptions:
 
 
 def simulate_capacity(*args: Any, **kwargs: Any) -> CapacityResult:
-    """Send a stream through a grouping to workers of given capacities and say how long their queues get.
+    """Send a stream through a grouping to workers of given capacities, and watch their queues.
 
     Parameters
     ----------
     stream : Stream or array_like of keys
         What arrives.
     grouping : Grouping
-        Who sends it; it is used as it is and goes on from its state. A `ConsistentGrouping` hears signals, others do
-        not.
+        Who sends it; it is used as it is and goes on from its state. A `ConsistentGrouping` hears
+        signals, others do not.
     capacities : array_like of float
         Of each worker, more than 0: relative if `utilisation` is given, else in messages a slot.
     slots : int, default 1440
@@ -211,12 +217,13 @@ def simulate_capacity(*args: Any, **kwargs: Any) -> CapacityResult:
     arrivals : array_like of float, optional
         Relative rate in each slot; even by default. See `diurnal`.
     piggyback : bool, default True
-        A source hears a worker's signal when it next sends to it; else all sources hear it at the end of the slot.
+        A source hears a worker's signal when it next sends to it; else all sources hear it at the
+        end of the slot.
     delay : int, default 0
         Slots by which signals come later still.
     monitor : {"utilisation", "backlog"}, default "utilisation"
-        What a worker judges itself by: what it was given over its capacity, as in the paper, or what it was given and
-        what was waiting at the slot's start.
+        What a worker judges itself by: what it was given over its capacity, as in the paper, or
+        what it was given and what was waiting at the slot's start.
     messages : int, optional
         How many of the stream's messages; all by default.
     seed : int or SeedSequence, default 0
@@ -231,11 +238,13 @@ def simulate_capacity(*args: Any, **kwargs: Any) -> CapacityResult:
 
     Examples
     --------
-    >>> from streamlb import ConsistentGrouping, ShuffleGrouping, Zipf, fast_and_slow, simulate_capacity
-    >>> stream, capacities = Zipf(1000, 1.0), fast_and_slow(10, 3, 5)
-    >>> shuffled = simulate_capacity(stream, ShuffleGrouping(10), capacities, messages=100_000, slots=200)
-    >>> consistent = simulate_capacity(stream, ConsistentGrouping(10, virtual=20), capacities, messages=100_000, slots=200)
-    >>> bool(consistent.queue[-1].max() < shuffled.queue[-1].max() / 10)
+    >>> from streamlb import ConsistentGrouping, ShuffleGrouping, Zipf
+    >>> from streamlb import fast_and_slow, simulate_capacity
+    >>> keys, capacities = Zipf(1000, 1.0).draw(100_000), fast_and_slow(10, 3, 5)
+    >>> consistent = ConsistentGrouping(10, virtual=20)
+    >>> shuffled = simulate_capacity(keys, ShuffleGrouping(10), capacities, slots=200)
+    >>> balanced = simulate_capacity(keys, consistent, capacities, slots=200)
+    >>> bool(balanced.queue[-1].max() < shuffled.queue[-1].max() / 10)
     True
     """
     return _Run(bind("simulate_capacity", CapacityOptions, args, kwargs)).result()
@@ -300,7 +309,8 @@ class _Run:
         chunk, chunk_start, start = np.empty(0, np.int32), 0, 0
         for slot, end in enumerate(self.ends.tolist()):
             if end > chunk_start + chunk.size:
-                # What is left of the last chunk, then whole new ones, at least up to the end of the slot.
+                # What is left of the last chunk, then whole new ones, at least up to the end of the
+                # slot.
                 rest = chunk[start - chunk_start :]
                 drawn = chunk_start + chunk.size
                 stop = min(self.messages, max(end, drawn + _CHUNK))
