@@ -12,6 +12,7 @@ message is compared with the limit, so a heavy message may carry its worker abov
 
 from __future__ import annotations
 
+import math
 from dataclasses import KW_ONLY, dataclass
 from fractions import Fraction
 from typing import NamedTuple
@@ -53,17 +54,18 @@ def sent_of(meta):
 
 
 @njit(cache=True, nogil=True, forceinline=True)
-def room_limit(sent, over, under, share):
-    """Return a float that a load is below exactly while the worker has room.
+def room_level(sent, over, under, share):
+    """Return the load from which on a worker is full.
 
     It is never 0, for a message of no weight may be the first.
     """
-    # A float of the limit is off by less than 2**-51 of it, so a 2**-50th less is below the limit.
-    # No whole number lies between the two while sent * over < 2**49: a limit is a multiple of 1 /
-    # under, so the next whole number below one that is not whole is at least that far away.
+    # What `ceil_share` does, faster. A float of the limit is off by less than 2**-51 of it, so a
+    # 2**-50th less is below the limit. No whole number lies between the two while
+    # sent * over < 2**49: a limit is a multiple of 1 / under, so the next whole number below one
+    # that is not whole is at least that far away.
     if sent * float(over) < 2.0**49:
-        return sent * (share * (1.0 - 2.0**-50)) if sent > 0 else 0.5
-    return ceil_share(sent, over, under, share) - 0.5
+        return np.int64(math.ceil(sent * (share * (1.0 - 2.0**-50)))) if sent > 0 else np.int64(1)
+    return ceil_share(sent, over, under, share)
 
 
 class Probes(NamedTuple):

@@ -12,7 +12,6 @@ ring the first point at or after its start; and skip, for each source a record S
 
 from __future__ import annotations
 
-import math
 from collections import namedtuple
 from dataclasses import KW_ONLY, dataclass
 
@@ -22,7 +21,7 @@ from streamlb import _check
 from streamlb._jit import njit
 from streamlb._options import checked, takes
 from streamlb.groupings.base import shared_of, source_of, weight_of
-from streamlb.groupings.bounded import BoundedGrouping, BoundedOptions, bounded_of, room_limit, sent_of
+from streamlb.groupings.bounded import BoundedGrouping, BoundedOptions, bounded_of, room_level, sent_of
 from streamlb.hashing import derive, family_of, key_hash
 
 # A point of the ring and the worker whose place it is; points are sorted by hash.
@@ -58,14 +57,13 @@ def _first_point(h, ring):
 
 
 @njit(cache=True, nogil=True)
-def _step(h, limit, load, skip, ring):
+def _step(h, level, load, skip, ring):
     """Return the first worker with room clockwise from a hash, and how many points it looked at."""
     points = ring.points
     start = _first_point(h, ring)
     worker = points[start].worker
-    if load[worker] < limit:
+    if load[worker] < level:
         return worker, np.int64(1)
-    level = np.int64(math.ceil(limit))
     point = start
     for _ in range(points.size):  # ends before, but for an epsilon so small that its fraction is rounded to 0
         if load[points[point].worker] < level:
@@ -91,8 +89,8 @@ def _route_many(keys, weights, source, load, meta, ring, skip, out):
     for i in range(keys.size):
         weight = weight_of(weights, i)
         sent[s] += weight
-        limit = room_limit(sent[s], over, under, share)
-        worker, probes = _step(key_hash(keys[i], family), limit, load[s], skip[s].view(SKIP), parts)
+        level = room_level(sent[s], over, under, share)
+        worker, probes = _step(key_hash(keys[i], family), level, load[s], skip[s].view(SKIP), parts)
         load[s, worker] += weight
         out[i] = worker
         bounded.probes += probes
@@ -108,9 +106,9 @@ def _route(key, source, weight, load, meta, ring, skip):
     s = source_of(source, load, meta)
     shared.messages += 1
     sent[s] += weight
-    limit = room_limit(sent[s], bounded.over, bounded.under, bounded.share)
+    level = room_level(sent[s], bounded.over, bounded.under, bounded.share)
     h = key_hash(np.uint64(key), family_of(shared.seed))
-    worker, probes = _step(h, limit, load[s], skip[s].view(SKIP), _ring_of(ring, meta))
+    worker, probes = _step(h, level, load[s], skip[s].view(SKIP), _ring_of(ring, meta))
     load[s, worker] += weight
     bounded.probes += probes
     bounded.most = max(bounded.most, probes)

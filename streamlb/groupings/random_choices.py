@@ -11,7 +11,6 @@ walking the sequence again.
 
 from __future__ import annotations
 
-import math
 from collections import namedtuple
 from dataclasses import KW_ONLY, dataclass
 
@@ -21,8 +20,8 @@ from streamlb import _check
 from streamlb._jit import njit
 from streamlb._options import checked, takes
 from streamlb.groupings.base import shared_of, source_of, weight_of
-from streamlb.groupings.bounded import BoundedGrouping, BoundedOptions, bounded_of, room_limit, sent_of
-from streamlb.hashing import GOLDEN, candidate, family_of, first_candidate, key_hash
+from streamlb.groupings.bounded import BoundedGrouping, BoundedOptions, bounded_of, room_level, sent_of
+from streamlb.hashing import GOLDEN, family_of, first_candidate, key_hash, later_candidate, second_candidate
 
 # How far a key's sequence is known to be full: its first `probes` places are, at this level. A
 # level of 0 marks a record that is not in use.
@@ -53,14 +52,13 @@ def _least_loaded(load, start):
 
 
 @njit(cache=True, nogil=True)
-def _step(key, h, level, probe, max_probes, own):
-    """Return the first worker from `probe` on with a load below the level, and all its probes."""
+def _search(key, h, level, max_probes, own):
+    """Return the first worker with room from the third place on, and how many probes it took."""
     load, memo = own.load, own.memo[(key * GOLDEN) >> _MEMO_SHIFT]
-    if memo.key == key and memo.level == level:
-        probe = memo.probes
+    probe = memo.probes if memo.key == key and memo.level == level else np.int64(2)
     worker = np.int64(-1)
     while probe < max_probes:
-        place = candidate(h, probe, load.size)
+        place = later_candidate(h, probe, load.size)
         if load[place] < level:
             worker = place
             break
@@ -74,6 +72,19 @@ def _step(key, h, level, probe, max_probes, own):
     return worker, probe + 1
 
 
+@njit(cache=True, nogil=True, forceinline=True)
+def _step(key, h, level, max_probes, own):
+    """Return the first worker with a load below the level, and how many probes it took."""
+    # Most messages need no more than these two places, and a call would double their time.
+    worker = first_candidate(h, own.load.size)
+    if own.load[worker] < level:
+        return worker, np.int64(1)
+    worker = second_candidate(h, own.load.size)
+    if own.load[worker] < level:
+        return worker, np.int64(2)
+    return _search(key, h, level, max_probes, own)
+
+
 @njit(cache=True, nogil=True)
 def _share(keys, weights, out, first, stride, own, sent, meta):
     """Route every stride-th message, all of one source; return what it has sent by then."""
@@ -83,18 +94,8 @@ def _share(keys, weights, out, first, stride, own, sent, meta):
     for i in range(first, keys.size, stride):
         weight = weight_of(weights, i)
         sent += weight
-        limit = room_limit(sent, over, under, share)
-        # The first probes stand here, not in a call: most messages need no more, and a call would
-        # double their time.
-        probes = np.int64(1)
-        h = key_hash(keys[i], family)
-        worker = first_candidate(h, load.size)
-        while load[worker] >= limit:
-            if probes == _PLAIN:
-                worker, probes = _step(keys[i], h, np.int64(math.ceil(limit)), probes, max_probes, own)
-                break
-            worker = candidate(h, probes, load.size)
-            probes += 1
+        level = room_level(sent, over, under, share)
+        worker, probes = _step(keys[i], key_hash(keys[i], family), level, max_probes, own)
         load[worker] += weight
         out[i] = worker
         total += probes
@@ -123,10 +124,10 @@ def _route(key, source, weight, load, meta, memo):
     shared, bounded, sent = shared_of(meta), bounded_of(meta), sent_of(meta)
     shared.messages += 1
     sent[s] += weight
-    level = np.int64(math.ceil(room_limit(sent[s], bounded.over, bounded.under, bounded.share)))
+    level = room_level(sent[s], bounded.over, bounded.under, bounded.share)
     key = np.uint64(key)
     h = key_hash(key, family_of(shared.seed))
-    worker, probes = _step(key, h, level, np.int64(0), bounded.max_probes, _source(s, load, memo))
+    worker, probes = _step(key, h, level, bounded.max_probes, _source(s, load, memo))
     load[s, worker] += weight
     bounded.probes += probes
     bounded.most = max(bounded.most, probes)

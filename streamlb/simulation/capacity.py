@@ -271,11 +271,12 @@ class _Run:
         self.service = np.zeros(self.workers, SERVICE)
         self.service["time"] = 1.0 / self.capacity
         self.signals = isinstance(self.grouping, ConsistentGrouping)
-        if self.signals:
+        if isinstance(self.grouping, ConsistentGrouping):
             self.router, self.state = self.grouping._inner, self.grouping._state[:4]
         else:  # a map of every worker to itself, which hears nothing
             load, meta = np.zeros((1, self.workers), np.int64), np.zeros(SHARED.itemsize // 8, np.int64)
             self.router, self.state = self.grouping, (load, meta, *fresh_maps(1, self.workers, 1, FCFS))
+        self.arrivals = np.zeros(1, ARRIVALS)
         self.mail = np.zeros(self.state[0].shape, SIGNAL)
         self.waiting: deque[tuple[np.ndarray, np.ndarray]] = deque()  # signals that the delay holds back
 
@@ -301,12 +302,13 @@ class _Run:
 
     def result(self) -> CapacityResult:
         """Run all slots."""
-        service, n = self.service, self.workers
-        moves_so_far, held = source_records(self.state[3])["moves"], worker_records(self.state[3], n)["held"][0]
+        n, service, book = self.workers, self.service, self.state[3]
+        free, latency, worst, count = (service[name] for name in ("free", "latency", "worst", "count"))
+        held, all_moves = worker_records(book, n)["held"][0], source_records(book)["moves"]
         columns = {name: np.zeros((self.slots, n)) for name in ("queue", "utilisation", "latency", "worst_latency")}
         shares, moves = np.zeros((self.slots, n), np.int64), np.zeros(self.slots, np.int64)
         kept: list[np.ndarray] = []
-        chunk, chunk_start, start = np.empty(0, np.int32), 0, 0
+        chunk, chunk_start, start, moved = np.empty(0, np.int32), 0, 0, all_moves.sum()
         for slot, end in enumerate(self.ends.tolist()):
             if end > chunk_start + chunk.size:
                 # What is left of the last chunk, then whole new ones, at least up to the end of the
@@ -316,40 +318,36 @@ class _Run:
                 stop = min(self.messages, max(end, drawn + _CHUNK))
                 chunk = np.concatenate([rest, self.router.route_many(self.draw(drawn, stop))])
                 chunk_start = start
-            backlog = np.maximum(0.0, service["free"] - slot) * self.capacity
+            backlog = np.maximum(0.0, free - slot) * self.capacity
             bins = chunk[start - chunk_start : end - chunk_start]
-            moved = moves_so_far.sum()
             self._serve_slot(slot, start, bins)
-            count = service["count"]
             columns["utilisation"][slot] = count / self.capacity
             # Whole messages behind the one in service; the small number takes up rounding.
-            left = (service["free"] - (slot + 1)) * self.capacity
+            left = (free - (slot + 1)) * self.capacity
             columns["queue"][slot] = np.maximum(0.0, np.ceil(left - 1e-6) - 1.0)
-            columns["latency"][slot] = service["latency"] / np.maximum(1, count)
-            columns["worst_latency"][slot] = service["worst"]
+            columns["latency"][slot] = latency / np.maximum(1, count)
+            columns["worst_latency"][slot] = worst
             if self.options.keep_workers:
                 kept.append(bins.copy())
             if self.signals:
                 self._signal((count + backlog if self.options.monitor == "backlog" else count) / self.capacity)
-            moves[slot] = moves_so_far.sum() - moved
+                moves[slot], moved = all_moves.sum() - moved, all_moves.sum()
             shares[slot] = held
-            for name in ("latency", "worst", "count"):
-                service[name] = 0
+            latency[:], worst[:], count[:] = 0.0, 0.0, 0
             start = end
         workers = np.concatenate(kept) if self.options.keep_workers else None
         return CapacityResult(self.ends, shares=shares, moves=moves, workers=workers, **columns)
 
     def _serve_slot(self, slot, start, bins):
         """Serve one slot's messages, in parts where capacities change between them."""
-        arrivals = np.zeros(1, ARRIVALS)
-        gap = 1.0 / max(1, bins.size)
+        arrivals, gap = self.arrivals[0], 1.0 / max(1, bins.size)
         arrivals["gap"], arrivals["slot"] = gap, self.grouping._slot_now() if self.signals else 0
         done = 0
         while True:
             changes = self.changes and self.changes[0][0] < start + bins.size
             upto = max(done, self.changes[0][0] - start) if changes else bins.size
             arrivals["time"] = slot + gap * (done + 0.5)
-            _serve(arrivals, bins[done:upto], *self.state, self.mail, self.service)
+            _serve(self.arrivals, bins[done:upto], *self.state, self.mail, self.service)
             done = upto
             if not changes:
                 return
