@@ -48,8 +48,8 @@ from streamlb.groupings.virtual_map import (
     join,
     leave,
     map_of,
-    owner_of,
     source_records,
+    virtual_of,
     with_new_worker,
     worker_records,
 )
@@ -74,29 +74,33 @@ _SIGN = {"busy": BUSY, "idle": IDLE}
 
 
 @njit(cache=True, nogil=True, forceinline=True)
-def send(virtual, weight, s, load, owners):
-    """Add a message of source s to the worker that holds a virtual worker, and return that one."""
-    worker = owner_of(s, virtual, owners)
+def send(number, weight, s, load, virtual):
+    """Add a message of source s to the worker that holds a virtual worker; return the worker.
+
+    Both are uint32, because unsigned indices need no test for negative ones.
+    """
+    worker = virtual[s, number].owner
     load[s, worker] += weight
     return worker
 
 
 @njit(cache=True, nogil=True)
-def _assign(virtual, source, weight, load, meta, owners):
-    """Return the worker of one message that went to a virtual worker."""
+def _assign(number, source, weight, load, meta, owners):
+    """Return the worker of one message that went to virtual worker `number`."""
     s = source_of(source, load, meta)
     shared_of(meta).messages += 1
-    return send(virtual, weight, s, load, owners)
+    return send(np.uint32(number), weight, s, load, virtual_of(owners))
 
 
 @njit(cache=True, nogil=True)
 def _assign_many(weights, source, load, meta, owners, out):
     """Replace each message's virtual worker in `out` by its worker."""
+    virtual = virtual_of(owners)
     turn = 1 if source < 0 else 0
     s = source_of(source, load, meta)
     shared_of(meta).messages += out.size
     for i in range(out.size):
-        out[i] = send(np.int64(out[i]), weight_of(weights, i), s, load, owners)
+        out[i] = send(np.uint32(out[i]), weight_of(weights, i), s, load, virtual)
         s += turn
         if s == load.shape[0]:
             s = 0
@@ -104,9 +108,9 @@ def _assign_many(weights, source, load, meta, owners, out):
 
 @njit(cache=True, nogil=True)
 def _principals(keys, s, seed, owners, out):
-    family = family_of(seed)
+    family, virtual = family_of(seed), virtual_of(owners)[s]
     for i in range(keys.size):
-        out[i] = owner_of(s, first_candidate(key_hash(keys[i], family), owners.shape[1]), owners)
+        out[i] = virtual[first_candidate(key_hash(keys[i], family), virtual.size)].owner
 
 
 @njit(cache=True, nogil=True)
@@ -307,9 +311,9 @@ class ConsistentGrouping(Grouping):
         """
         # The inner grouping has routed as many messages as this one, so it takes the same source in
         # turn.
-        virtual = self._inner.route(key, source, weight)
+        number = self._inner.route(key, source, weight)
         load, meta, owners = self._state[:3]
-        return _assign(virtual, -1 if source is None else int(source), int(weight), load, meta, owners)
+        return _assign(number, -1 if source is None else int(source), int(weight), load, meta, owners)
 
     def route_many(self, keys: Any, weights: Any = None, source: int | None = None) -> np.ndarray:
         """Return the workers of many messages: what looping over `route` gives, faster.

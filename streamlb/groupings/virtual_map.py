@@ -18,7 +18,7 @@ from streamlb._jit import njit
 
 # A virtual worker: the worker that holds it, and that worker's next virtual worker by number (END
 # behind the last one).
-VIRTUAL = np.dtype([("owner", "i4"), ("next", "i4")])
+VIRTUAL = np.dtype([("owner", "u4"), ("next", "i4")])
 # What a source knows beside its map: how many workers there are, removed ones included, which
 # policy it follows, the signals it has applied, the virtual workers it has moved, and (LRU only)
 # the last in the chain of those that were never busy.
@@ -130,9 +130,9 @@ def map_of(s, owners, book):
 
 
 @njit(nogil=True, inline="always")
-def owner_of(s, virtual, owners):
-    """Return the worker that holds a virtual worker by the map of source s."""
-    return np.int64(owners.view(VIRTUAL)[s, virtual].owner)
+def virtual_of(owners):
+    """Return the virtual workers of all sources, VIRTUAL[sources, virtual workers], a view."""
+    return owners.view(VIRTUAL)
 
 
 @njit(cache=True, nogil=True)

@@ -24,7 +24,15 @@ from streamlb._jit import njit
 from streamlb._options import bind, checked, signature_of
 from streamlb.groupings.base import SHARED, Grouping, shared_of, source_of
 from streamlb.groupings.consistent import ConsistentGrouping, send
-from streamlb.groupings.virtual_map import FCFS, apply_signal, fresh_maps, map_of, source_records, worker_records
+from streamlb.groupings.virtual_map import (
+    FCFS,
+    apply_signal,
+    fresh_maps,
+    map_of,
+    source_records,
+    virtual_of,
+    worker_records,
+)
 from streamlb.keys import key_array
 
 # A worker: when it will be free, how long it takes for a message, and of the messages that arrived
@@ -41,12 +49,17 @@ _CHUNK = 1 << 18
 
 @njit(cache=True, nogil=True)
 def _serve(arrivals, bins, load, meta, owners, book, mail, service):
-    """Serve messages as `arrivals` ARRIVALS[1] says; virtual workers in `bins` become workers."""
-    time, gap, slot = arrivals[0].time, arrivals[0].gap, arrivals[0].slot
-    s = source_of(-1, load, meta)
+    """Serve messages as `arrivals` says; the virtual workers in `bins` become workers.
+
+    The records of `arrivals`, `mail` and `service` come as words of 64 bits: flat arrays are
+    quicker to hand over.
+    """
+    first, mail, service = arrivals.view(ARRIVALS)[0], mail.view(SIGNAL), service.view(SERVICE)
+    time, gap, slot = first.time, first.gap, first.slot
+    virtual, s = virtual_of(owners), source_of(-1, load, meta)
     shared_of(meta).messages += bins.size
     for i in range(bins.size):
-        worker = send(np.int64(bins[i]), 1, s, load, owners)
+        worker = send(np.uint32(bins[i]), 1, s, load, virtual)
         bins[i] = worker
         now = time + gap * i
         own = service[worker]
@@ -59,7 +72,7 @@ def _serve(arrivals, bins, load, meta, owners, book, mail, service):
         own.count += 1
         heard = mail[s, worker]
         if heard.sign != 0:
-            apply_signal(worker, heard.sign, heard.strength, slot, map_of(s, owners, book))
+            apply_signal(np.int64(worker), heard.sign, heard.strength, slot, map_of(s, owners, book))
             heard.sign = 0
         s += 1
         if s == load.shape[0]:
@@ -276,8 +289,8 @@ class _Run:
         else:  # a map of every worker to itself, which hears nothing
             load, meta = np.zeros((1, self.workers), np.int64), np.zeros(SHARED.itemsize // 8, np.int64)
             self.router, self.state = self.grouping, (load, meta, *fresh_maps(1, self.workers, 1, FCFS))
-        self.arrivals = np.zeros(1, ARRIVALS)
-        self.mail = np.zeros(self.state[0].shape, SIGNAL)
+        self.arrivals, self.mail = np.zeros(1, ARRIVALS), np.zeros(self.state[0].shape, SIGNAL)
+        self.words = [*self.state, self.mail.view(np.int64), self.service.view(np.int64)]  # as the kernel takes them
         self.waiting: deque[tuple[np.ndarray, np.ndarray]] = deque()  # signals that the delay holds back
 
     def _slot_ends(self, arrivals):
@@ -340,14 +353,14 @@ class _Run:
 
     def _serve_slot(self, slot, start, bins):
         """Serve one slot's messages, in parts where capacities change between them."""
-        arrivals, gap = self.arrivals[0], 1.0 / max(1, bins.size)
-        arrivals["gap"], arrivals["slot"] = gap, self.grouping._slot_now() if self.signals else 0
+        arrivals, gap = self.arrivals.view(np.int64), 1.0 / max(1, bins.size)
+        slot_of_signals = self.grouping._slot_now() if self.signals else 0
         done = 0
         while True:
             changes = self.changes and self.changes[0][0] < start + bins.size
             upto = max(done, self.changes[0][0] - start) if changes else bins.size
-            arrivals["time"] = slot + gap * (done + 0.5)
-            _serve(self.arrivals, bins[done:upto], *self.state, self.mail, self.service)
+            self.arrivals[0] = (slot + gap * (done + 0.5), gap, slot_of_signals)
+            _serve(arrivals, bins[done:upto], *self.words)
             done = upto
             if not changes:
                 return
