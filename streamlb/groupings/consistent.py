@@ -315,28 +315,10 @@ class ConsistentGrouping(Grouping):
         load, meta, owners = self._state[:3]
         return _assign(number, -1 if source is None else int(source), int(weight), load, meta, owners)
 
-    def route_many(self, keys: Any, weights: Any = None, source: int | None = None) -> np.ndarray:
-        """Return the workers of many messages: what looping over `route` gives, faster.
-
-        Parameters
-        ----------
-        keys : array_like
-            Keys of any supported kind, in order.
-        weights : array_like of int, optional
-            How many messages each counts for; 1 by default.
-        source : int, optional
-            The source that sends them all; by default they go round robin over the sources.
-
-        Returns
-        -------
-        int32[m]
-            The worker of each message.
-        """
-        out = self._inner.route_many(keys, weights, source)
-        checked = np.empty(0, np.int64) if weights is None else _check.weight_array("weights", weights, out.size)
+    def _batch(self, keys, weights, source, out):
+        self._inner._batch(keys, weights, source, out)
         load, meta, owners = self._state[:3]
-        _assign_many(checked, -1 if source is None else int(source), load, meta, owners, out)
-        return out
+        _assign_many(weights, source, load, meta, owners, out)
 
     def signal(self, worker: int, word: str, *, strength: float = 0.0, source: int | None = None) -> int:
         """Let the sources act on what a worker says about itself.
