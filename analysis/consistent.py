@@ -13,6 +13,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+# An epsilon means exactly the fraction that was written, as it does in the groupings.
+from .exact import exact, like
+
 
 def random_choices_imbalance_bound(m: int, n: int, epsilon: Any, sources: int = 1) -> Any:
     """Return a bound on the imbalance of the power of random choices, whatever the keys.
@@ -52,13 +55,13 @@ def random_choices_imbalance_bound(m: int, n: int, epsilon: Any, sources: int = 
     Fraction(2, 1)
     """
     _counts(m=m, n=n, sources=sources)
-    return _positive("epsilon", epsilon) * m / n + sources
+    return like(epsilon, exact(_positive("epsilon", epsilon)) * m / n + sources)
 
 
 def random_choices_imbalance_printed(m: int, n: int, epsilon: Any) -> Any:
     """Return the bound as printed in section V-A, epsilon m / n, which fails at first."""
     _counts(m=m, n=n)
-    return _positive("epsilon", epsilon) * m / n
+    return like(epsilon, exact(_positive("epsilon", epsilon)) * m / n)
 
 
 def shuffle_memory_bound(p: Any, m: int, n: int) -> int:
@@ -106,9 +109,10 @@ def random_choices_memory_bound(frequencies: Any, n: int, epsilon: float, source
         Number of sources.
     """
     _counts(n=n, sources=sources)
-    frequencies = np.asarray(frequencies)
-    room = (1.0 + _positive("epsilon", epsilon)) * float(frequencies.sum()) / n + sources
-    return int(np.ceil(frequencies / room).sum())
+    distinct, keys = np.unique(np.asarray(frequencies), return_counts=True)
+    messages = int(distinct @ keys)
+    room = (1 + exact(_positive("epsilon", epsilon))) * messages / n + sources
+    return sum(math.ceil(f / room) * k for f, k in zip(distinct.tolist(), keys.tolist()))
 
 
 def replicated_everywhere_possible(n: int, epsilon: Any) -> bool:
@@ -119,7 +123,7 @@ def replicated_everywhere_possible(n: int, epsilon: Any) -> bool:
     visit the workers one after the other, as the limit rises.
     """
     _counts(n=n)
-    return (n - 1) * (1 + _positive("epsilon", epsilon)) <= n
+    return (n - 1) * (1 + exact(_positive("epsilon", epsilon))) <= n
 
 
 def optimal_share(capacity: Any, n: int, virtual: int) -> Any:

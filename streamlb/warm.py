@@ -80,6 +80,7 @@ def _unequal_workers() -> None:
         grouping.route(1)
         grouping.route_many([1, 2])
     consistent.signal(0, "busy")
+    consistent.observe([0.8, 0.8, 0.8, 0.8])
     consistent.principal([1])
     consistent.remove_worker(consistent.add_worker())
     simulate_capacity([1, 2], ConsistentGrouping(2), [1, 1], slots=2)
