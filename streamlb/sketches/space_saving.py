@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from streamlb import _check, _state
-from streamlb._jit import njit
+from streamlb._jit import likely, njit
 from streamlb.hashing import mix
 from streamlb.keys import key_batch
 from streamlb.sketches.count_min import check_mergeable
@@ -116,7 +116,7 @@ def offer(key, weight, counters):
     The caller adds the weight to `own.total`.
     """
     slot = _find(key, counters.keys, counters.table)[0]
-    if slot >= 0:
+    if likely(slot >= 0):
         counters.counts[np.uint64(slot)] += weight
         return slot
     return ~_enter(key, weight, counters)
@@ -193,11 +193,6 @@ class SpaceSaving:
 
     def __init__(self, capacity: int):
         self.capacity = _check.integer("capacity", capacity, 1, 2**28)
-        self._keys = np.empty(self.capacity, np.uint64)
-        self._counts = np.empty(self.capacity, np.int64)
-        self._errors = np.empty(self.capacity, np.int64)
-        self._table = np.empty(table_size(self.capacity), np.int32)
-        self._registers = np.empty(REGISTERS.itemsize // 8, np.int64)
         self.reset()
 
     @property
@@ -293,10 +288,11 @@ class SpaceSaving:
 
     def reset(self) -> None:
         """Forget every message."""
-        for array in self._arrays.values():
-            array[:] = 0
-        self._table[:] = -1
-        self._own["level"], self._own["cursor"] = -1, self.capacity
+        self._keys = np.zeros(self.capacity, np.uint64)
+        self._counts = np.zeros(self.capacity, np.int64)
+        self._errors = np.zeros(self.capacity, np.int64)
+        self._table = np.full(table_size(self.capacity), -1, np.int32)
+        self._registers = np.array([(0, -1, self.capacity, 0)], REGISTERS).view(np.int64)
 
     def state(self) -> bytes:
         """Return capacity and counters as bytes, with a version and a checksum."""
