@@ -20,6 +20,7 @@ rules for division (no test for zero). A kernel that must allocate says `_nrt=Tr
 from __future__ import annotations
 
 import functools
+import glob
 import hashlib
 import os
 import re
@@ -142,6 +143,17 @@ class _PartCompiler(Compiler):
         super().__init__(typingctx, targetctx, library, args, return_type, _Flags(flags), locals)
 
 
+class _Cache(FunctionCache):
+    """Numba's cache, without loading all that Numba can compile before it is known that anything must be.
+
+    That takes as long as `import numba` does, or twice as long where scipy is installed, which it imports.
+    """
+
+    def load_overload(self, sig, target_context):
+        with self._guard_against_spurious_io_errors():
+            return self._load_overload(sig, target_context)
+
+
 class _LateCache:
     """Numba's cache of a door, opened when the door is first used: most doors of a process never are."""
 
@@ -149,7 +161,7 @@ class _LateCache:
         self._function = function
 
     def __getattr__(self, name):
-        self._opened = self.__dict__.get("_opened") or FunctionCache(self._function)
+        self._opened = self.__dict__.get("_opened") or _Cache(self._function)
         return getattr(self._opened, name)
 
 
@@ -196,6 +208,14 @@ def cache_folder(path: str) -> str:
             digest.update(os.path.relpath(source, _package).encode() + b"\0" + file.read() + b"\0")
     name = os.path.relpath(path, _package).removesuffix(".py").replace(os.sep, ".")
     return os.path.join(cache_root(), f"{name}-{digest.hexdigest()[:16]}")
+
+
+def warm_mark() -> str:
+    """Return the file that says that every kernel of the sources as they are has been compiled into the cache."""
+    digest = hashlib.sha256()
+    for path in sorted(glob.glob(os.path.join(_package, "**", "*.py"), recursive=True)):
+        digest.update(cache_folder(path).encode())
+    return os.path.join(cache_root(), f"warm-{digest.hexdigest()[:16]}")
 
 
 class _DigestLocator(_CacheLocator):

@@ -6,6 +6,7 @@ compiled kernels and never compile the same one at the same time.
 
 from __future__ import annotations
 
+import contextlib
 import sys
 import time
 from collections.abc import Callable
@@ -163,6 +164,14 @@ STEPS: list[tuple[str, Callable[[], None]]] = [
 ]
 
 
+def _mark() -> None:
+    """Leave a note in the cache that all is there, for `streamlb info`."""
+    from streamlb._jit import warm_mark
+
+    with contextlib.suppress(OSError):  # nowhere to write: nothing was kept either
+        open(warm_mark(), "w").close()
+
+
 def warmup(progress: bool = True) -> float:
     """Compile every kernel that is not in the cache yet.
 
@@ -183,6 +192,7 @@ def warmup(progress: bool = True) -> float:
             sys.stderr.write(f"\rstreamlb: preparing kernels {number}/{len(STEPS)}: {name:<20}")
             sys.stderr.flush()
         step()
+    _mark()
     seconds = time.perf_counter() - start
     if progress:
         line = f"streamlb: kernels ready in {seconds:.1f} s"
