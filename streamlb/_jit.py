@@ -1,20 +1,20 @@
 """Numba's `njit`, with a cache that cannot be stale and half of the compile time.
 
 Numba checks a cached kernel against the file it stands in, not against the files whose kernels it
-calls: editing `hashing.py` leaves every kernel that inlined it answering as before. Here each file's
-cache folder is named by a digest of that file and of every streamlb file it imports, so an edit
-anywhere below a kernel means another, empty folder. Importing `njit` from here registers that rule;
-it touches no function outside streamlb.
+calls: editing `hashing.py` leaves every kernel that inlined it answering as before. Here each
+file's cache folder is named by a digest of that file and of every streamlb file it imports, so an
+edit anywhere below a kernel means another, empty folder. Importing `njit` from here registers that
+rule; it touches no function outside streamlb.
 
-A kernel that is called from Python is a door. A kernel that is called by another kernel is a part of
-it: it becomes machine code as a piece of its callers and not on its own, without a wrapper for
+A kernel that is called from Python is a door. A kernel that is called by another kernel is a part
+of it: it becomes machine code as a piece of its callers and not on its own, without a wrapper for
 Python, without a place in the cache. Nobody has to say which is which: a kernel called both ways is
 compiled both ways. Parts are inlined, unless they say `forceinline=False`; that way the code of a
 kernel does not depend on which kernel happened to be compiled first.
 
 The defaults suit kernels which allocate and raise nothing: no reference counting (`_nrt=False`:
-counting the arrays at each call of a `_step` cost SpaceSaving six sevenths of its speed) and NumPy's
-rules for division (no test for zero). A kernel that must allocate says `_nrt=True`.
+counting the arrays at each call of a `_step` cost SpaceSaving six sevenths of its speed) and
+NumPy's rules for division (no test for zero). A kernel that must allocate says `_nrt=True`.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def njit(**options):
 
 @intrinsic
 def likely(typing_context, condition):
-    """Return a condition, telling LLVM that it mostly holds: what is done otherwise is kept out of the way."""
+    """Return a condition, telling LLVM that it mostly holds, and what code to keep apart."""
 
     def lower(context, builder, signature, args):
         bit = ir.IntType(1)
@@ -81,7 +81,7 @@ class _Part(CPUDispatcher):
         super().__init__(function, targetoptions=options, pipeline_class=_PartCompiler)
 
     def get_call_template(self, args, kws):
-        """Let a call with a literal (`_step(0, ...)`) use the signature of its type, not add one of its own."""
+        """Let a call with a literal (`_step(0, ...)`) use the signature of its type."""
         kws = {name: types.unliteral(kind) for name, kind in kws.items()}
         return super().get_call_template(tuple(types.unliteral(kind) for kind in args), kws)
 
@@ -101,7 +101,7 @@ class _DoorLibrary(JITCodeLibrary):
 
 
 class _PartLibrary(JITCodeLibrary):
-    """The code of a part, which is optimised and becomes machine code in the doors that it is linked into."""
+    """The code of a part: it is optimised, and becomes machine code, in the doors that use it."""
 
     def _optimize_final_module(self):
         pass
@@ -115,7 +115,7 @@ _inherited: dict[tuple[str, ...], Flags] = {}  # the copies that _Flags has give
 
 
 class _Flags(Flags):
-    """A kernel's flags. Their copy is what Numba's own functions inherit, and by which they are told apart.
+    """A kernel's flags, whose copy is what Numba's own functions inherit and are told apart by.
 
     That copy is one object for all kernels alike in what matters there, so that such a function is
     compiled once for all of them, and found by its identity.
@@ -144,9 +144,9 @@ class _PartCompiler(Compiler):
 
 
 class _Cache(FunctionCache):
-    """Numba's cache, without loading all that Numba can compile before it is known that anything must be.
+    """Numba's cache, which reads a kernel without first loading all that Numba can compile.
 
-    That takes as long as `import numba` does, or twice as long where scipy is installed, which it imports.
+    That would take as long as `import numba` does, and longer where scipy is installed.
     """
 
     def load_overload(self, sig, target_context):
@@ -155,7 +155,7 @@ class _Cache(FunctionCache):
 
 
 class _LateCache:
-    """Numba's cache of a door, opened when the door is first used: most doors of a process never are."""
+    """The cache of a door, opened when the door is first used, as most doors never are."""
 
     def __init__(self, function):
         self._function = function
@@ -166,7 +166,7 @@ class _LateCache:
 
 
 def cache_root() -> str:
-    """Return the folder below which compiled kernels are kept: NUMBA_CACHE_DIR, or the user's cache folder."""
+    """Return the folder of all compiled kernels, in NUMBA_CACHE_DIR or the user's cache folder."""
     chosen = getattr(config, "CACHE_DIR", "")
     if chosen:
         return os.path.join(chosen, "streamlb")
@@ -175,7 +175,7 @@ def cache_root() -> str:
 
 
 def _module_file(name: str) -> str | None:
-    """Return the path of a module of streamlb (a package's is its __init__), or None where there is none."""
+    """Return the path of a module of streamlb, its __init__ for a package, or None without one."""
     stem = os.path.join(_package, *name.split(".")[1:])
     for path in (stem + ".py", os.path.join(stem, "__init__.py")):
         if os.path.isfile(path):
@@ -201,7 +201,7 @@ def _sources(path: str) -> frozenset[str]:
 
 @functools.cache
 def cache_folder(path: str) -> str:
-    """Return the cache folder of a file's kernels, named by the digest of all they are compiled from."""
+    """Return the cache folder of a file's kernels, named by a digest of what they are made from."""
     digest = hashlib.sha256()
     for source in sorted(_sources(path)):
         with open(source, "rb") as file:
@@ -211,7 +211,7 @@ def cache_folder(path: str) -> str:
 
 
 def warm_mark() -> str:
-    """Return the file that says that every kernel of the sources as they are has been compiled into the cache."""
+    """Return the file whose presence says that all kernels, as they are now, are in the cache."""
     digest = hashlib.sha256()
     for path in sorted(glob.glob(os.path.join(_package, "**", "*.py"), recursive=True)):
         digest.update(cache_folder(path).encode())

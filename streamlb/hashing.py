@@ -1,17 +1,19 @@
-"""Hash kernels: a 64-bit mixer, the routing family F_0, F_1, ..., a 2-universal family for sketches, xxhash64.
+"""Hash kernels: a mixer, the routing family F_0, F_1, ..., the sketches' family, and xxhash64.
 
-Keys are uint64. The mixer is Stafford's variant 13 of MurmurHash3's finaliser (the one of SplitMix64), a bijection.
+Keys are uint64. The mixer is Stafford's variant 13 of MurmurHash3's finaliser (the one of
+SplitMix64), a bijection.
 
-The routing family gives each key a sequence of workers. A seed becomes two well-spread words, `add` and an odd `times`, and a
-key's hash is mix((key + add) * times): neighbouring seeds share nothing, and keys in arithmetic progression stay apart because
-the step is multiplied by a number of the seed's own. The upper half of that hash picks F_0, the lower half F_1, and F_i for
-i >= 2 is drawn from mix(hash + i * GOLDEN). Since the hash is mixed before i is added, no two keys have sequences that are
-shifted copies of each other.
+The routing family gives each key a sequence of workers. A seed becomes two well-spread words, `add`
+and an odd `times`, and a key's hash is mix((key + add) * times): neighbouring seeds share nothing,
+and keys in arithmetic progression stay apart because the step is multiplied by a number of the
+seed's own. The upper half of that hash picks F_0, the lower half F_1, and F_i for i >= 2 is drawn
+from mix(hash + i * GOLDEN). Since the hash is mixed before i is added, no two keys have sequences
+that are shifted copies of each other.
 
-The sketch family is Thorup's pair-multiply-shift ("High speed hashing for integers and strings", 2015, section 3.5), which is
-strongly universal from 64-bit keys to 32 bits for a0, a1 and b uniform in 64 bits. Keys pass through the mixer first: as a
-bijection it changes nothing in the proof, and it breaks up runs of consecutive integers, on which any linear family is far
-from random.
+The sketch family is Thorup's pair-multiply-shift ("High speed hashing for integers and strings",
+2015, section 3.5), which is strongly universal from 64-bit keys to 32 bits for a0, a1 and b uniform
+in 64 bits. Keys pass through the mixer first: as a bijection it changes nothing in the proof, and
+it breaks up runs of consecutive integers, on which any linear family is far from random.
 """
 
 from __future__ import annotations
@@ -95,7 +97,8 @@ def candidate(h, i, n):
 def sketch_column(mixed, a0, a1, b, columns):
     """Return a mixed key's column under the pair-multiply-shift function (a0, a1, b).
 
-    `columns` and the result are uint64: Numba indexes by unsigned numbers without a test for negative ones.
+    `columns` and the result are uint64: Numba indexes by unsigned numbers without a test for
+    negative ones.
     """
     h = (a0 + (mixed >> _S32)) * (a1 + (mixed & _LOW32)) + b
     return ((h >> _S32) * columns) >> _S32
@@ -142,12 +145,12 @@ def derive(seed: int, count: int) -> np.ndarray:
 
 @njit(cache=True, nogil=True)
 def hash_one(key, seed):
-    """Return a key's hash under the routing family of a seed: `key_hash` for callers outside of kernels."""
+    """Return a key's hash under the routing family of a seed, for callers outside of kernels."""
     return key_hash(key, family_of(seed))
 
 
 def sketch_family(rows: int, seed: int) -> np.ndarray:
-    """Return the parameters of `rows` independent 2-universal functions: uint64[rows, 3] of (a0, a1, b)."""
+    """Return (a0, a1, b) of `rows` independent 2-universal functions: uint64[rows, 3]."""
     return derive(seed, 3 * rows).reshape(rows, 3)
 
 
@@ -157,8 +160,8 @@ def sketch_work(rows: int) -> np.ndarray:
 
 
 # xxhash64 (Y. Collet's published specification), over the bytes data[start:stop]. These four take
-# bytes objects as well as arrays; they are compiled into the kernels of keys.py, each of which has one
-# signature and is cached, and are not cached themselves.
+# bytes objects as well as arrays; they are compiled into the kernels of keys.py, each of which has
+# one signature and is cached, and are not cached themselves.
 _P1 = np.uint64(0x9E3779B185EBCA87)
 _P2 = np.uint64(0xC2B2AE3D27D4EB4F)
 _P3 = np.uint64(0x165667B19E3779F9)

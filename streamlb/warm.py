@@ -1,7 +1,7 @@
 """Compile what a user will need, once: later processes read the kernels from the cache.
 
-`warmup` calls every public kernel on a few messages. It is what a driver does before it starts Spark, so that workers find
-compiled kernels and never compile the same one at the same time.
+`warmup` calls every public kernel on a few messages. It is what a driver does before it starts
+Spark, so that workers find compiled kernels and never compile the same one at the same time.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Groupings for unequal workers and the simulation of their queues: messages a call, after compilation."""
+"""Groupings for unequal workers and the simulation of their queues, after compilation."""
 
 import numpy as np
 

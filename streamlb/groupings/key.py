@@ -1,4 +1,4 @@
-"""Key grouping: one worker a key, by a hash (Nasir et al. 2016, section II-B).
+"""Key grouping: one worker for each key, by a hash (Nasir et al. 2016, section II-B).
 
 State: load int64[sources, workers]; meta int64[2], messages and seed.
 """
@@ -40,7 +40,7 @@ def _route_many(keys, weights, source, load, meta, out):
 
 
 class KeyGrouping(Grouping):
-    """Send each key to one worker, its hash: no key is split, and the hottest key alone may overload its worker.
+    """Send each key to one worker, by its hash: a hot key alone may overload its worker.
 
     Parameters
     ----------

@@ -42,7 +42,8 @@ def _route_many(keys, weights, source, load, meta, out):
 class PartialKeyGrouping(Grouping):
     """Send each message to the less loaded of its key's two workers (PKG).
 
-    Balances well while no key has more than the share of two workers, 2/n; no key is ever on more than two.
+    Balances well while no key has more than the share of two workers, 2/n; no key is ever on more
+    than two.
 
     Parameters
     ----------

@@ -1,6 +1,10 @@
-"""The power of two choices: the less loaded of two workers drawn afresh for each message (papers 001 and 004).
+"""The power of two choices: the less loaded of two workers drawn afresh for each message.
 
-State: load int64[sources, workers]; meta int64[2], messages and seed. Draw i gives message i's two workers.
+It is the yardstick of Nasir et al. 2016 and 2017: nearly perfect balance, at the price of keys that
+end up on every worker.
+
+State: load int64[sources, workers]; meta int64[2], messages and seed. Draw i gives message i's two
+workers.
 """
 
 from __future__ import annotations
@@ -43,7 +47,7 @@ def _route_many(keys, weights, source, load, meta, out):
 
 
 class PowerOfTwoChoices(Grouping):
-    """Send each message to the less loaded of two random workers (PoTC): near-perfect balance, keys end up everywhere.
+    """Send each message to the less loaded of two random workers (PoTC), whatever its key.
 
     Parameters
     ----------

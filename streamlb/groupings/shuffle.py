@@ -1,6 +1,7 @@
-"""Shuffle grouping: each source sends round robin, whatever the key (paper 001, section II-B).
+"""Shuffle grouping: each source sends round robin (Nasir et al. 2016, section II-B).
 
-State: load int64[sources, workers]; meta int64[2 + sources], messages, seed and each source's next worker.
+State: load int64[sources, workers]; meta int64[2 + sources], messages, seed and each source's next
+worker.
 """
 
 from __future__ import annotations
@@ -42,9 +43,10 @@ def _route_many(keys, weights, source, load, meta, out):
 
 
 class ShuffleGrouping(Grouping):
-    """Send messages to the workers in turn: perfect balance, and every worker may come to hold every key.
+    """Send messages to the workers in turn: perfect balance, but every worker may hold every key.
 
-    Each source starts at a worker of its own, drawn from the seed, so that the sources do not sweep in step.
+    Each source starts at a worker of its own, drawn from the seed, so that the sources do not sweep
+    in step.
 
     Parameters
     ----------

@@ -1,6 +1,7 @@
-"""SpaceSaving: the heavy keys of a stream in `capacity` counters (Metwally, Agrawal and El Abbadi 2005).
+"""SpaceSaving: the heavy keys of a stream in `capacity` counters.
 
-It is the sketch of Nasir et al. 2016, section III-A. A counter is a slot, 0 to capacity - 1. Counts
+From Metwally, Agrawal and El Abbadi 2005; it is the sketch of Nasir et al. 2016, section III-A. A
+counter is a slot, 0 to capacity - 1. Counts
 only grow, so a least counter is found by walking a cursor over the counters that stand at the least
 level; when it reaches the end, the level is computed again. With unit weights all counters have
 passed a level before the next scan, so scans cost O(1) a message, amortised, on any stream.
@@ -45,7 +46,7 @@ def counters_of(keys, counts, errors, table, registers):
 
 @njit(cache=True, nogil=True, forceinline=True)
 def _find(key, keys, table):
-    """Return a key's slot, or -1, and its place in the table, or the free one where it would stand."""
+    """Return a key's slot, or -1, and its place in the table, or the free one for it."""
     mask = np.uint64(table.size - 1)
     place = mix(key) & mask
     slot = table[place]
@@ -156,7 +157,7 @@ def _index(keys, table, used):
 
 
 def table_size(capacity: int) -> int:
-    """Return the size of the index of `capacity` slots: the power of two at or above four times as many."""
+    """Return the size of the index of `capacity` slots: a power of two, four times as many."""
     return 1 << (4 * capacity - 1).bit_length()
 
 
@@ -180,11 +181,14 @@ class SpaceSaving:
 
     Notes
     -----
-    For a key among the counters, count - error <= true count <= count; a key that is not has at most the least count.
+    For a key among the counters, count - error <= true count <= count; a key that is not has at
+    most the least count.
 
     References
     ----------
-    A. Metwally, D. Agrawal, A. El Abbadi, "Efficient computation of frequent and top-k elements in data streams", 2005.
+    A. Metwally, D. Agrawal, A. El Abbadi, "Efficient computation of frequent and top-k elements in
+    data streams", 2005.
+
     P. Agarwal et al., "Mergeable summaries", 2012.
     """
 
@@ -228,7 +232,8 @@ class SpaceSaving:
         keys : a key or many
             See `streamlb.key_array`.
         weights : array of whole numbers, optional
-            As many as keys, zero or more. With weights far apart, finding the least counter may take a scan of all counters a message.
+            As many as keys, zero or more. With weights far apart, finding the least counter may
+            take a scan of all counters for each message.
         """
         batch, single = key_batch(keys)
         if weights is None:
@@ -244,13 +249,13 @@ class SpaceSaving:
         return int(out[0]) if single else out
 
     def error(self, keys: Any) -> Any:
-        """Return how much too high `estimate` may be, for one key (an int) or for many (int64[m])."""
+        """Return how much too high `estimate` may be: an int for one key, int64[m] for many."""
         batch, single = key_batch(keys)
         out = self._bounds(batch)[1]
         return int(out[0]) if single else out
 
     def error_bound(self) -> int:
-        """Return the greatest error that any key's estimate can have: the least count once all counters are in use."""
+        """Return the greatest error of any estimate: the least count once no counter is free."""
         return int(self._counts.min()) if self.used == self.capacity else 0
 
     def heavy_hitters(self, threshold: float) -> np.ndarray:
@@ -271,9 +276,10 @@ class SpaceSaving:
         return rows[rows["count"] >= threshold * self.total]
 
     def merge(self, other: SpaceSaving) -> None:
-        """Take in another sketch of the same capacity; every guarantee then holds for both streams together.
+        """Take in another sketch of the same capacity; every guarantee then holds for both streams.
 
-        Each key's counts are added, a key that one side lacks counting there with its greatest possible value; the largest stay.
+        Each key's counts are added, a key that one side lacks counting there with its greatest
+        possible value; the largest stay.
         """
         check_mergeable(self, other, ("capacity",))
         keys = np.union1d(self._keys[: self.used], other._keys[: other.used])

@@ -1,4 +1,4 @@
-"""The kernel cache: no stale result after an edit, none wrong after a race, one signature a kernel, a light import."""
+"""The kernel cache: nothing stale after an edit, nothing wrong after a race, a light import."""
 
 import io
 import json
@@ -47,7 +47,7 @@ def answer(process):
 
 @pytest.mark.slow
 def test_eight_cold_processes_at_once_all_answer_right(tmp_path):
-    """Eight processes compile on one empty cache together, and eight more read it back; three times over."""
+    """Eight processes compile on one empty cache, and eight more read it back; three times over."""
     here = subprocess.run(
         [sys.executable, "-c", PROBE],
         env={**os.environ, "NUMBA_DISABLE_JIT": "0"},
@@ -124,8 +124,8 @@ print(json.dumps(found))
 def test_every_cached_kernel_has_one_signature(tmp_path):
     """Two signatures of one kernel are what Numba's cache can confuse.
 
-    Read-only, strided and odd inputs must not add one. On an empty cache, because a kernel read from
-    the cache does not show the signatures of those it calls.
+    Read-only, strided and odd inputs must not add one. On an empty cache, because a kernel read
+    from the cache does not show the signatures of those it calls.
     """
     found = answer(run(SIGNATURES, tmp_path))
     assert len(found) > 20
@@ -147,7 +147,7 @@ print(json.dumps([len(key_hash.signatures), len(key_hash.part.signatures)]))
 
 
 def test_kernels_run_without_the_compiler(tmp_path):
-    """With NUMBA_DISABLE_JIT=1, for a debugger, kernels are plain functions and give the same answer."""
+    """With NUMBA_DISABLE_JIT=1, for a debugger, kernels are plain functions."""
     code = """
 import json
 import numpy as np
@@ -175,7 +175,7 @@ def test_the_digest_covers_what_a_kernel_imports():
 
 
 def test_import_is_light():
-    """`import streamlb` loads neither numba nor anything heavier; using a kernel loads no scipy, pandas or pyspark."""
+    """`import streamlb` does not load numba; a kernel loads no scipy, pandas or pyspark."""
     code = """
 import json, sys
 import streamlb
@@ -184,7 +184,8 @@ streamlb.Zipf(10, 1.0).draw(5); streamlb.SpaceSaving(3).update([1])
 print(json.dumps([light, sorted(sys.modules)]))
 """
     light, used = answer(run(code, os.environ.get("NUMBA_CACHE_DIR", "")))
-    # Numba itself looks at scipy's version where there is one; the bare package loads nothing else of it.
+    # Numba itself looks at scipy's version where there is one; the bare package loads nothing else
+    # of it.
     heavy = {
         "scipy.stats",
         "scipy.optimize",

@@ -59,8 +59,9 @@ def test_mixer_is_a_bijection_on_a_sample():
 def test_avalanche():
     """Each of 64 x 64 (input bit, output bit) pairs flips half the time.
 
-    With 20,000 keys a fair pair leaves [.5 - .019, .5 + .019] with probability 7e-8 (5.4 standard errors of .0035): a false
-    alarm over 4,096 pairs in 1 of 3,000 draws of the keys, and the keys are fixed.
+    With 20,000 keys a fair pair leaves [.5 - .019, .5 + .019] with probability 7e-8 (5.4 standard
+    errors of .0035): a false alarm over 4,096 pairs in 1 of 3,000 draws of the keys, and the keys
+    are fixed.
     """
     keys = derive(5, 20_000)
     base = mixed(keys)
@@ -87,9 +88,10 @@ def test_candidates_are_uniform_and_independent(keys):
 
 @pytest.mark.bound
 def test_sketch_family_is_two_universal():
-    """Two keys collide under a random function with probability 1/c: 20,000 functions, five key pairs.
+    """Two keys collide under a random function with chance 1/c: 20,000 functions, five key pairs.
 
-    The number of collisions is binomial; each count lies within 5.5 standard deviations (4e-8 a pair).
+    The number of collisions is binomial; each count lies within 5.5 standard deviations (4e-8 a
+    pair).
     """
     functions, columns = 20_000, 55
     family = sketch_family(functions, 17).reshape(functions, 3)
@@ -118,10 +120,11 @@ def _workers(keys, seed, i, n):
 @pytest.mark.bound
 @pytest.mark.parametrize("step", [1, 3, 4096, int(naive.GOLDEN)])
 def test_seeds_are_independent_replicates(step):
-    """Workers under seed s and under s + 1, shifted by -1, 0 or 1 keys, agree as often as chance has it.
+    """Workers under seeds s and s + 1, shifted by -1, 0 or 1 keys, agree as often as chance has it.
 
-    Keys are in arithmetic progression. With 100,000 keys and 64 workers the share of agreement is 1/64 with a standard error
-    of 3.9e-4; six of them have a chance of 2e-9, so over the 27 comparisons a false alarm has one of 5e-8.
+    Keys are in arithmetic progression. With 100,000 keys and 64 workers the share of agreement is
+    1/64 with a standard error of 3.9e-4; six of them have a chance of 2e-9, so over the 27
+    comparisons a false alarm has one of 5e-8.
     """
     keys = np.arange(100_000, dtype=np.uint64) * np.uint64(step)
     for seed in range(9):
@@ -132,7 +135,10 @@ def test_seeds_are_independent_replicates(step):
 
 @pytest.mark.bound
 def test_avalanche_of_the_seed():
-    """Each bit of the seed flips each bit of a key's hash half the time; the chance of a false alarm is that of `test_avalanche`."""
+    """Each bit of the seed flips each bit of a key's hash half the time.
+
+    The chance of a false alarm is that of `test_avalanche`.
+    """
     seeds = derive(11, 20_000)
     base = np.array([naive.key_hash(17, int(seed)) for seed in seeds], np.uint64)
     for bit in (0, 1, 7, 31, 32, 63):
@@ -144,9 +150,10 @@ def test_avalanche_of_the_seed():
 @pytest.mark.bound
 @pytest.mark.parametrize("step", [1, int(naive.GOLDEN), 2**64 - int(naive.GOLDEN)])
 def test_no_two_keys_have_shifted_sequences(step):
-    """F_i(key) and F_{i + 1} of a neighbouring key agree as often as chance has it, for every i up to 5.
+    """F_i(key) and F_{i + 1} of a neighbouring key agree as often as chance has it, for i up to 5.
 
-    The version before gave F_0(key + GOLDEN) = F_1(key) always. Six standard errors, as above: a false alarm in 1 of 1e7.
+    The version before gave F_0(key + GOLDEN) = F_1(key) always. Six standard errors, as above: a
+    false alarm in 1 of 1e7.
     """
     keys = np.arange(50_000, dtype=np.uint64) * np.uint64(step)
     sequences = [_workers(keys, 3, i, 64) for i in range(7)]
