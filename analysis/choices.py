@@ -15,6 +15,8 @@ from typing import Any
 import numpy as np
 from scipy.special import gammaln
 
+from .exact import exact
+
 CANDIDATES = ("independent", "distinct")
 _SLACK = 1e-12  # for rounding: a condition that holds with equality must count as met
 
@@ -113,24 +115,11 @@ def _shares(p: Any) -> np.ndarray:
     return shares
 
 
-def _fraction(value: float) -> Fraction:
-    """Return the fraction that a float stands for: its short decimal, or a simple one next to it."""
-    written = Fraction(repr(float(value)))
-    if written.denominator <= 10**12:
-        return written
-    exact, largest = Fraction(value), 1
-    while True:
-        near = exact.limit_denominator(largest)
-        if abs(near - exact) * 2**50 <= exact:
-            return near
-        largest *= 2
-
-
 def _in_head(shares: np.ndarray, theta: float) -> np.ndarray:
     """Return which shares are theta or more; where only rounding differs, fractions decide."""
     found = shares >= theta
     close = np.flatnonzero(np.abs(shares - theta) <= theta * 2.0**-48)
-    found[close] = [_fraction(share) >= _fraction(theta) for share in shares[close]]
+    found[close] = [exact(share) >= exact(theta) for share in shares[close]]
     return found
 
 

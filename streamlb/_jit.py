@@ -1,25 +1,38 @@
-"""Numba's `njit`, with a cache that cannot be stale.
+"""Numba's `njit`, with a cache that cannot be stale and half of the compile time.
 
-Numba checks a cached kernel against the file it stands in, not against the files whose kernels it calls: editing `hashing.py`
-leaves every kernel that inlined it answering as before. Here each file's cache folder is named by a digest of that file and of
-every streamlb file it imports, so an edit anywhere below a kernel means another, empty folder. Importing `njit` from here
-registers that rule; it touches no function outside streamlb.
+Numba checks a cached kernel against the file it stands in, not against the files whose kernels it
+calls: editing `hashing.py` leaves every kernel that inlined it answering as before. Here each
+file's cache folder is named by a digest of that file and of every streamlb file it imports, so an
+edit anywhere below a kernel means another, empty folder. Importing `njit` from here registers that
+rule; it touches no function outside streamlb.
 
-It also sets two defaults that suit kernels which allocate and raise nothing: no reference counting (`_nrt=False`: counting the arrays
-at each call of a `_step` cost SpaceSaving six sevenths of its speed) and NumPy's rules for division (no test for zero).
-A kernel that must allocate says `_nrt=True`.
+A kernel that is called from Python is a door. A kernel that is called by another kernel is a part
+of it: it becomes machine code as a piece of its callers and not on its own, without a wrapper for
+Python, without a place in the cache. Nobody has to say which is which: a kernel called both ways is
+compiled both ways. Parts are inlined, unless they say `forceinline=False`; that way the code of a
+kernel does not depend on which kernel happened to be compiled first.
+
+The defaults suit kernels which allocate and raise nothing: no reference counting (`_nrt=False`:
+counting the arrays at each call of a `_step` cost SpaceSaving six sevenths of its speed) and
+NumPy's rules for division (no test for zero). A kernel that must allocate says `_nrt=True`.
 """
 
 from __future__ import annotations
 
 import functools
+import glob
 import hashlib
 import os
 import re
 
 import numba
+from llvmlite import ir
 from numba import config, types
-from numba.core.caching import CacheImpl, _CacheLocator
+from numba.core.caching import CacheImpl, FunctionCache, _CacheLocator
+from numba.core.codegen import JITCodeLibrary
+from numba.core.compiler import Compiler, Flags
+from numba.core.registry import CPUDispatcher
+from numba.extending import intrinsic
 
 __all__ = ["cache_root", "njit"]
 
@@ -29,33 +42,131 @@ _imports = re.compile(r"^from (streamlb[\w.]*) import (\([^)]*\)|.*)$", re.MULTI
 
 def njit(**options):
     """Return `numba.njit` with these options over the defaults of streamlb's kernels."""
-    decorate = numba.njit(**{"error_model": "numpy", "_nrt": False, **options})
+    cache = options.pop("cache", False)
+    options = {"error_model": "numpy", "_nrt": False, **options}
 
     def kernel(function):
-        dispatcher = decorate(function)
+        door = numba.njit(pipeline_class=_DoorCompiler, no_cfunc_wrapper=True, **options)(function)
+        if not isinstance(door, CPUDispatcher):
+            return door  # NUMBA_DISABLE_JIT: the function itself
         if options.get("inline") != "always":
-            _forget_literals(dispatcher)
-        return dispatcher
+            part = _Part(function, options)
+            door.part = part
+            door.get_call_template, door.get_overload = part.get_call_template, part.get_overload
+        if cache:
+            door._cache = _LateCache(function)
+        return door
 
     return kernel
 
 
-def _forget_literals(dispatcher):
-    """Let a call with a literal (`_step(0, ...)`) from another kernel use the signature of its type, not add one of its own.
+@intrinsic
+def likely(typing_context, condition):
+    """Return a condition, telling LLVM that it mostly holds, and what code to keep apart."""
 
-    Two signatures of one cached kernel are what processes that start together on an empty cache can confuse.
-    """
-    plain = dispatcher.get_call_template
+    def lower(context, builder, signature, args):
+        bit = ir.IntType(1)
+        expect = builder.module.declare_intrinsic("llvm.expect", [bit], ir.FunctionType(bit, [bit, bit]))
+        return builder.call(expect, [args[0], bit(1)])
 
-    def get_call_template(args, kws):
+    return types.boolean(types.boolean), lower
+
+
+class _Part(CPUDispatcher):
+    """A kernel as other kernels see it: code that LLVM compiles as a piece of theirs."""
+
+    def __init__(self, function, options):
+        options = {"nopython": True, "boundscheck": None, "forceinline": True, **options}
+        options |= {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+        super().__init__(function, targetoptions=options, pipeline_class=_PartCompiler)
+
+    def get_call_template(self, args, kws):
+        """Let a call with a literal (`_step(0, ...)`) use the signature of its type."""
         kws = {name: types.unliteral(kind) for name, kind in kws.items()}
-        return plain(tuple(types.unliteral(kind) for kind in args), kws)
+        return super().get_call_template(tuple(types.unliteral(kind) for kind in args), kws)
 
-    dispatcher.get_call_template = get_call_template
+    def add_overload(self, cres):
+        """Register the code under a key of its own: there is no function that Python could call."""
+        cres = cres._replace(entry_point=object())
+        self.targetctx.insert_user_function(cres.entry_point, cres.fndesc, [cres.library])
+        self.overloads[tuple(cres.signature.args)] = cres
+
+
+class _DoorLibrary(JITCodeLibrary):
+    """The code of a door, optimised once: Numba's first round serves reference counts only."""
+
+    def _optimize_final_module(self):
+        passes, builder = self._codegen._module_pass_manager()
+        passes.run(self._final_module, builder)
+
+
+class _PartLibrary(JITCodeLibrary):
+    """The code of a part: it is optimised, and becomes machine code, in the doors that use it."""
+
+    def _optimize_final_module(self):
+        pass
+
+    def _finalize_final_module(self):
+        self._finalize_dynamic_globals()
+        self._finalized = True
+
+
+_inherited: dict[tuple[str, ...], Flags] = {}  # the copies that _Flags has given out
+
+
+class _Flags(Flags):
+    """A kernel's flags, whose copy is what Numba's own functions inherit and are told apart by.
+
+    That copy is one object for all kernels alike in what matters there, so that such a function is
+    compiled once for all of them, and found by its identity.
+    """
+
+    def copy(self):
+        flags = Flags()
+        for name in ("nrt", "error_model", "fastmath", "boundscheck", "release_gil", "enable_pyobject"):
+            if self.is_set(name):
+                setattr(flags, name, getattr(self, name))
+        return _inherited.setdefault(tuple(map(str, flags.values().items())), flags)
+
+
+class _DoorCompiler(Compiler):
+    def __init__(self, typingctx, targetctx, library, args, return_type, flags, locals):
+        library = _DoorLibrary(targetctx.codegen(), "door")
+        library.enable_object_caching()
+        super().__init__(typingctx, targetctx, library, args, return_type, _Flags(flags), locals)
+
+
+class _PartCompiler(Compiler):
+    def __init__(self, typingctx, targetctx, library, args, return_type, flags, locals):
+        flags.no_compile = True
+        library = _PartLibrary(targetctx.codegen(), "part")
+        super().__init__(typingctx, targetctx, library, args, return_type, _Flags(flags), locals)
+
+
+class _Cache(FunctionCache):
+    """Numba's cache, which reads a kernel without first loading all that Numba can compile.
+
+    That would take as long as `import numba` does, and longer where scipy is installed.
+    """
+
+    def load_overload(self, sig, target_context):
+        with self._guard_against_spurious_io_errors():
+            return self._load_overload(sig, target_context)
+
+
+class _LateCache:
+    """The cache of a door, opened when the door is first used, as most doors never are."""
+
+    def __init__(self, function):
+        self._function = function
+
+    def __getattr__(self, name):
+        self._opened = self.__dict__.get("_opened") or _Cache(self._function)
+        return getattr(self._opened, name)
 
 
 def cache_root() -> str:
-    """Return the folder below which compiled kernels are kept: NUMBA_CACHE_DIR, or the user's cache folder."""
+    """Return the folder of all compiled kernels, in NUMBA_CACHE_DIR or the user's cache folder."""
     chosen = getattr(config, "CACHE_DIR", "")
     if chosen:
         return os.path.join(chosen, "streamlb")
@@ -64,7 +175,7 @@ def cache_root() -> str:
 
 
 def _module_file(name: str) -> str | None:
-    """Return the path of a module of streamlb (a package's is its __init__), or None where there is none."""
+    """Return the path of a module of streamlb, its __init__ for a package, or None without one."""
     stem = os.path.join(_package, *name.split(".")[1:])
     for path in (stem + ".py", os.path.join(stem, "__init__.py")):
         if os.path.isfile(path):
@@ -90,13 +201,21 @@ def _sources(path: str) -> frozenset[str]:
 
 @functools.cache
 def cache_folder(path: str) -> str:
-    """Return the cache folder of a file's kernels, named by the digest of all they are compiled from."""
+    """Return the cache folder of a file's kernels, named by a digest of what they are made from."""
     digest = hashlib.sha256()
     for source in sorted(_sources(path)):
         with open(source, "rb") as file:
             digest.update(os.path.relpath(source, _package).encode() + b"\0" + file.read() + b"\0")
     name = os.path.relpath(path, _package).removesuffix(".py").replace(os.sep, ".")
     return os.path.join(cache_root(), f"{name}-{digest.hexdigest()[:16]}")
+
+
+def warm_mark() -> str:
+    """Return the file whose presence says that all kernels, as they are now, are in the cache."""
+    digest = hashlib.sha256()
+    for path in sorted(glob.glob(os.path.join(_package, "**", "*.py"), recursive=True)):
+        digest.update(cache_folder(path).encode())
+    return os.path.join(cache_root(), f"warm-{digest.hexdigest()[:16]}")
 
 
 class _DigestLocator(_CacheLocator):

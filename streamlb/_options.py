@@ -39,7 +39,7 @@ def bind(caller: str, options: Any, args: tuple, kwargs: dict[str, Any], signatu
     return options(**given)
 
 
-def as_dict(options: Any, kind: Any = None) -> dict[str, Any]:
+def as_dict(options: Any, kind: type | None = None) -> dict[str, Any]:
     """Return the options by name, in the order of the signature: all, or those of a base `kind`."""
     return {name: getattr(options, name) for name in signature_of(kind or type(options)).parameters}
 

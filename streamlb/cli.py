@@ -186,23 +186,15 @@ def _java_found() -> str:
 
 
 def _cache_state() -> str:
-    """Say for how many of streamlb's files the kernels are compiled, as the sources are now."""
-    from streamlb._jit import cache_folder
+    """Say whether the kernels of the sources as they are have been compiled."""
+    from streamlb._jit import cache_folder, warm_mark
 
+    if os.path.exists(warm_mark()):
+        return "warm"
     package = os.path.dirname(os.path.abspath(__file__))
-    files = [
-        path for path in sorted(glob.glob(os.path.join(package, "**", "*.py"), recursive=True)) if _has_kernels(path)
-    ]
-    warm = sum(bool(glob.glob(os.path.join(glob.escape(cache_folder(path)), "*.nbi"))) for path in files)
-    state = "warm" if warm == len(files) else "cold" if warm == 0 else "partly warm"
-    return f"{state}: compiled for {warm} of {len(files)} files" + (
-        "" if state == "warm" else "; `streamlb warmup` compiles them"
-    )
-
-
-def _has_kernels(path: str) -> bool:
-    with open(path, encoding="utf-8") as file:
-        return "\n@njit(" in file.read()
+    files = glob.glob(os.path.join(package, "**", "*.py"), recursive=True)
+    some = any(glob.glob(os.path.join(glob.escape(cache_folder(path)), "*.nbi")) for path in files)
+    return f"{'partly warm' if some else 'cold'}: `streamlb warmup` compiles the kernels"
 
 
 def _add_warmup(commands) -> None:

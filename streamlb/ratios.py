@@ -1,9 +1,10 @@
-"""Shares and limits that mean what the user wrote: exact where m * theta or (1 + epsilon) m / n is a whole number.
+"""Shares and limits that mean what the user wrote, compared exactly with whole numbers.
 
-In floats (1 + 0.01) / 20 * 10000 is 505.00000000000006, so that a worker with 505 messages would seem to have room
-for one more, and 0.2 / 7 is not 1 / 35. Here a number that a user gives is a fraction (`fraction_of`), and a count is
-compared with that fraction of m exactly (`reaches`, `ceil_share`). Nearly always a float decides, because the count
-is far from the limit; only in a near tie are the products compared in 128 bits.
+In floats (1 + 0.01) / 20 * 10000 is 505.00000000000006, so that a worker with 505 messages would
+seem to have room for one more, and 0.2 / 7 is not 1 / 35. Here a number that a user gives is a
+fraction (`fraction_of`), and a count is compared with that fraction of m exactly (`reaches`,
+`ceil_share`). Nearly always a float decides, because the count is far from the limit; only in a
+near tie are the products compared in 128 bits.
 """
 
 from __future__ import annotations
@@ -26,8 +27,9 @@ _GREATEST = 2**62  # what a numerator or a denominator stays below
 def fraction_of(value: Any) -> Fraction:
     """Return the fraction that a number stands for.
 
-    A whole number or a fraction stands for itself. A float stands for its decimal, if that has at most twelve digits
-    behind the point (0.01 is 1/100), and else for the simplest fraction within 2**-50 of it (0.2 / 7 is 1/35).
+    A whole number or a fraction stands for itself. A float stands for its decimal, if that has at
+    most twelve digits behind the point (0.01 is 1/100), and else for the simplest fraction within
+    2**-50 of it (0.2 / 7 is 1/35).
 
     Examples
     --------
@@ -46,7 +48,7 @@ def fraction_of(value: Any) -> Fraction:
 
 
 def _simplest(low: Fraction, high: Fraction) -> Fraction:
-    """Return the fraction of least denominator in [low, high], both above 0 (by continued fractions)."""
+    """Return the fraction of least denominator in [low, high], both above 0."""
     whole = math.ceil(low)
     if whole <= high:
         return Fraction(whole)
@@ -100,7 +102,7 @@ def _exact_ceil(m, over, under, guess):
 
 @njit(cache=True, nogil=True, forceinline=True)
 def ceil_share(m, over, under, value):
-    """Return the least whole number that is not below m * over / under; `value` is the float of over / under.
+    """Return the least whole number that is not below m * over / under; `value` is its float.
 
     A count is below the limit m * over / under exactly when it is below this number.
     """

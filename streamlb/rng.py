@@ -1,8 +1,9 @@
-"""Randomness as a function of (seed, index), and alias tables that draw from any distribution with one look-up.
+"""Randomness as a function of (seed, index), and alias tables to draw from any distribution.
 
-The generator is SplitMix64 read as a counter: draw i of a seed is mix(seed' + i * golden). A stream is thus the same whatever the
-chunking and whoever draws which part. An alias table is uint64[n]: each entry packs the alias (upper 32 bits) and the
-threshold (lower 32 bits) below which the entry itself is drawn.
+The generator is SplitMix64 read as a counter: draw i of a seed is mix(seed' + i * golden). A stream
+is thus the same whatever the chunking and whoever draws which part. An alias table is uint64[n]:
+each entry packs the alias (upper 32 bits) and the threshold (lower 32 bits) below which the entry
+itself is drawn.
 """
 
 from __future__ import annotations
@@ -56,7 +57,8 @@ def _fill_units(seed, start, out):
 def _build_alias(scaled, stack, table):
     """Build by Vose's construction.
 
-    `scaled` is n * pmf and is used up; `stack` int64[n] holds the small entries from the left and the large ones from the right.
+    `scaled` is n * pmf and is used up; `stack` int64[n] holds the small entries from the left and
+    the large ones from the right.
     """
     n = scaled.size
     small, large = 0, n

@@ -1,8 +1,9 @@
-"""Streams of keys: drawn by (seed, index), so the same whatever the chunk size and whoever draws which part.
+"""Streams of keys, drawn by (seed, index): the same in any chunks, whoever draws which part.
 
-A stream over `keys` distinct keys gives them as uint64 0, 1, ..., key 0 the most frequent at the start. `draw` gives an
-array, `chunks` an iterator of arrays in constant memory; `start` moves to any message at no cost. Drawing takes one
-look-up in an alias table (see `streamlb.rng`), whatever the distribution.
+A stream over `keys` distinct keys gives them as uint64 0, 1, ..., key 0 the most frequent at the
+start. `draw` gives an array, `chunks` an iterator of arrays in constant memory; `start` moves to
+any message at no cost. Drawing takes one look-up in an alias table (see `streamlb.rng`), whatever
+the distribution.
 """
 
 from __future__ import annotations
@@ -53,7 +54,8 @@ class Stream:
     keys : int
         How many distinct keys there can be.
     messages : int or None
-        The stream's own length, where it has one: what `draw` and `chunks` give when not told how many.
+        The stream's own length, where it has one: what `draw` and `chunks` give when not told how
+        many.
     """
 
     keys: int
@@ -77,7 +79,7 @@ class Stream:
         return out
 
     def chunks(self, m: int | None = None, seed: Any = 0, size: int = CHUNK, start: int = 0) -> Iterator[np.ndarray]:
-        """Yield what `draw` gives in arrays of `size` messages, the last one shorter: constant memory at any length."""
+        """Yield what `draw` gives in arrays of `size` messages, in constant memory."""
         m, start = self._span(m, start)
         size = _check.integer("size", size, 1)
         value = _check.seed_value(seed)
@@ -96,7 +98,7 @@ class Stream:
         raise NotImplementedError
 
     def pmf_at(self, index: int) -> np.ndarray:
-        """Return the probability of each key for message `index`: `pmf`, but where the distribution changes."""
+        """Return the probability of each key for message `index`; it may change on the way."""
         _check.integer("index", index, 0)
         return self.pmf
 
@@ -113,7 +115,7 @@ class Stream:
 
 
 class Zipf(Stream):
-    """Keys whose frequency falls as a power of their rank: p(k) is proportional to (k + 1) ** -exponent.
+    """Keys whose frequency falls as a power of their rank: p(k) goes with (k + 1) ** -exponent.
 
     Parameters
     ----------
@@ -220,14 +222,15 @@ class Uniform(Stream):
 
 
 class Drifting(Stream):
-    """A stream whose ranks are dealt out anew at given points: what was hot is no longer, and other keys are.
+    """A stream whose ranks are dealt out anew at given points, from which other keys are hot.
 
     Parameters
     ----------
     base : Stream
         The distribution of ranks.
     points : sequence of int
-        The message indices, ascending and above 0, from which another permutation of the keys holds. Before the first, keys are ranks.
+        The message indices, ascending and above 0, from which another permutation of the keys
+        holds. Before the first, keys are ranks.
     seed : int, SeedSequence or None
         Draws the permutations.
 
@@ -291,7 +294,7 @@ class Drifting(Stream):
 
 @dataclass(frozen=True)
 class Phase:
-    """A part of a `Phased` stream: its distribution, its length in messages and its rate in messages a unit of time."""
+    """A part of a `Phased` stream: distribution, messages, and how many come per unit of time."""
 
     stream: Stream
     messages: int
@@ -307,7 +310,7 @@ def _phase(value: Any) -> Phase:
 
 
 class Phased(Stream):
-    """Phases one after the other, each with its own distribution and rate; the last goes on for ever.
+    """Phases one after the other, each with its distribution and rate; the last goes on for ever.
 
     Parameters
     ----------
@@ -354,7 +357,7 @@ class Phased(Stream):
         return min(int(np.searchsorted(self._starts, index, side="right")) - 1, len(self.phases) - 1)
 
     def arrivals(self, m: int, start: int = 0) -> np.ndarray:
-        """Return when messages start .. start+m-1 arrive: message 0 at time 0, then 1/rate apart."""
+        """Return when messages start .. start+m-1 arrive: message 0 at 0, then 1/rate apart."""
         gaps = np.array([1 / phase.rate for phase in self.phases])
         begin = np.concatenate([[0.0], np.cumsum(gaps * [phase.messages for phase in self.phases])])
         index = np.arange(start, start + m)
@@ -379,7 +382,7 @@ class Phased(Stream):
 def execution_times(
     keys: int, values: int = 64, low: float = 1.0, high: float = 64.0, spacing: str = "linear", seed: Any = 0
 ) -> np.ndarray:
-    """Return an execution time for each key: `values` distinct times, each given to as many keys, at random.
+    """Return an execution time for each key: `values` times, each given to as many keys at random.
 
     Parameters
     ----------
@@ -416,12 +419,15 @@ def execution_times(
     return out
 
 
-# Stand-ins for the papers' private data sets: Zipf with the printed number of keys and messages, fitted to the printed share of the most
-# frequent key. They have the papers' skew at the top and none of their other structure.
+# Stand-ins for the papers' private data sets: Zipf with the printed number of keys and messages,
+# fitted to the printed share of the most frequent key. They have the papers' skew at the top and
+# none of their other structure.
 
 
 def wikipedia(scale: float = 1.0) -> Zipf:
-    """Stand in for the page views of the D-Choices and Consistent Grouping papers: 22 M messages, 2.9 M keys, p1 = 9.32%.
+    """Stand in for the page views of Nasir et al. 2016 and 2017: 22 M messages, 2.9 M keys.
+
+    The most frequent key has 9.32% of the messages.
 
     Parameters
     ----------
@@ -433,12 +439,14 @@ def wikipedia(scale: float = 1.0) -> Zipf:
 
 
 def twitter(keys: int = 31_000_000, messages: int = 1_200_000_000) -> Zipf:
-    """Stand in for the words of tweets: 1.2 G messages, 31 M keys, p1 = 2.67%; fewer of both on demand."""
+    """Stand in for the words of tweets: 1.2 G messages, 31 M keys, of which the first has 2.67%."""
     return Zipf.from_top_share(keys, 0.0267, messages)
 
 
 def cashtags(scale: float = 1.0, seed: Any = 0) -> Drifting:
-    """Stand in for the drifting cashtags of the D-Choices paper: 690 k messages, 2,900 keys, p1 = 3.29%, ranks dealt anew every twentieth.
+    """Stand in for the drifting cashtags of Nasir et al. 2016: 690 k messages, 2,900 keys.
+
+    The most frequent key has 3.29% of the messages; ranks are dealt anew after each twentieth.
 
     Parameters
     ----------
@@ -453,12 +461,12 @@ def cashtags(scale: float = 1.0, seed: Any = 0) -> Drifting:
 
 
 def tweets(messages: int = 500_000) -> Zipf:
-    """Stand in for the entities mentioned in tweets of the POSG and LAS papers: 35,000 entities, p1 = 6.5%."""
+    """Stand in for the entities in tweets of Rivetti et al. 2015 and 2016: 35,000, p1 = 6.5%."""
     return Zipf.from_top_share(35_000, 0.065, messages)
 
 
 def _zipf_sum(keys: int, exponent: float) -> float:
-    """Return the sum of k ** -exponent for k = 1..keys: the first terms one by one, the rest by Euler and Maclaurin."""
+    """Return the sum of k ** -exponent for k = 1..keys, its tail by Euler and Maclaurin."""
     split = min(keys, 1000)
     head = float((np.arange(1, split + 1, dtype=np.float64) ** -exponent).sum())
     if split == keys:

@@ -1,4 +1,4 @@
-"""Recorded streams: keys in the order in which they came, from memory or from a file, in constant memory."""
+"""Recorded streams: keys in the order in which they came, from memory or from a file."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from streamlb.streams import CHUNK, Stream
 
 
 class Trace(Stream):
-    """Recorded keys, in their order: an array, a text file with a key a line, a ``.npy`` file or a column of Parquet.
+    """Recorded keys, in their order: an array, a text file, a ``.npy`` file or a column of Parquet.
 
     Parameters
     ----------
     source : array-like or path
-        Keys (see `streamlb.key_array`), or a file. A path that ends in ``.parquet`` or is a folder is read as Parquet, one in
-        ``.npy`` as NumPy, anything else as text, one key a line.
+        Keys (see `streamlb.key_array`), or a file. A path that ends in ``.parquet`` or is a folder
+        is read as Parquet, one in ``.npy`` as NumPy, anything else as text with one key on each line.
     column : str, optional
         The Parquet column; needed for Parquet alone.
 
@@ -33,7 +33,8 @@ class Trace(Stream):
 
     Notes
     -----
-    Files are read as they are drawn, in constant memory. The seed is ignored: a trace is what it is.
+    Files are read as they are drawn, in constant memory. The seed is ignored: a trace is what it
+    is.
     """
 
     def __init__(self, source: Any, column: str | None = None):
@@ -61,7 +62,7 @@ class Trace(Stream):
 
     @property
     def pmf(self) -> np.ndarray:
-        """The share of each distinct key, largest first; reads the trace once, in memory that grows with distinct keys."""
+        """The share of each distinct key, largest first; reads the trace once."""
         if self._counts is None:
             distinct, counts = np.empty(0, np.uint64), np.empty(0, np.int64)
             for chunk in self._read(1 << 20):

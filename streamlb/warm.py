@@ -6,6 +6,7 @@ Spark, so that workers find compiled kernels and never compile the same one at t
 
 from __future__ import annotations
 
+import contextlib
 import sys
 import time
 from collections.abc import Callable
@@ -167,6 +168,14 @@ STEPS: list[tuple[str, Callable[[], None]]] = [
 ]
 
 
+def _mark() -> None:
+    """Leave a note in the cache that all is there, for `streamlb info`."""
+    from streamlb._jit import warm_mark
+
+    with contextlib.suppress(OSError):  # nowhere to write: nothing was kept either
+        open(warm_mark(), "w").close()
+
+
 def warmup(progress: bool = True) -> float:
     """Compile every kernel that is not in the cache yet.
 
@@ -187,6 +196,7 @@ def warmup(progress: bool = True) -> float:
             sys.stderr.write(f"\rstreamlb: preparing kernels {number}/{len(STEPS)}: {name:<20}")
             sys.stderr.flush()
         step()
+    _mark()
     seconds = time.perf_counter() - start
     if progress:
         line = f"streamlb: kernels ready in {seconds:.1f} s"

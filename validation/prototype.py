@@ -65,7 +65,7 @@ def _work(instance: int, options: dict[str, Any], inbox: Any, results: Any) -> N
 
 
 class Workers:
-    """k worker processes, each on two pipes of its own; leaving the context ends them, whatever happened.
+    """k worker processes, each on two pipes of its own; leaving the context ends them.
 
     A pipe has one writer and needs no lock: one that is shared would stay locked for ever when a
     worker is killed while it writes.
@@ -104,7 +104,8 @@ class Workers:
         """Gather results until every worker has closed its pipe."""
         open_pipes: list[Any] = list(self._results)
         while open_pipes:
-            for pipe in multiprocessing.connection.wait(open_pipes):
+            ready: list[Any] = multiprocessing.connection.wait(open_pipes)
+            for pipe in ready:
                 try:
                     self.arrived.append(pipe.recv())
                 except (EOFError, OSError):

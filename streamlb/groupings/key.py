@@ -1,4 +1,4 @@
-"""Key grouping: one worker a key, by a hash (Nasir et al. 2016, section II-B).
+"""Key grouping: one worker for each key, by a hash (Nasir et al. 2016, section II-B).
 
 State: load int64[sources, workers]; meta int64[2], messages and seed.
 """

@@ -1,1 +1,1 @@
-"""Sketches: Count-Min, the F and W pair of POSG and LAS, SpaceSaving."""
+"""Sketches: Count-Min, the F and W pair of Rivetti et al. 2015 and 2016, SpaceSaving."""

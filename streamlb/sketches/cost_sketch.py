@@ -1,7 +1,10 @@
-"""The F and W pair: what a key costs on average, learnt from a stream (POSG, section III-A; LAS, section 3).
+"""The F and W pair: what a key costs on average, learnt from a stream.
 
-State: frequency int64[rows, columns] (F, how many messages fell into a cell), cost float64[rows, columns] (W, what they cost together),
-family uint64[rows, 3], the hash functions that both share. A key's cost is W/F of the row where F is least.
+From Rivetti et al. 2015, section III-A, and Rivetti et al. 2016, section 3. A key's cost is W/F of
+the row where F is least.
+
+State: frequency int64[rows, columns] (F, how many messages fell into a cell), cost float64[rows,
+columns] (W, what they cost together), family uint64[rows, 3], the hash functions that both share.
 """
 
 from __future__ import annotations
@@ -27,7 +30,8 @@ def estimate_one(key, unseen, family, frequency, total):
     for row in range(np.uint64(1), np.uint64(frequency.shape[0])):
         column = sketch_column(mixed, family[row, 0], family[row, 1], family[row, 2], columns)
         count, paid = frequency[row, column], total[row, column]
-        # Both are read before the test, so that it becomes a select: which row is least is a coin toss to a predictor.
+        # Both are read before the test, so that it becomes a select: which row is least is a coin
+        # toss to a predictor.
         if count < least:
             least, cost = count, paid
     return cost / least if least > 0 else unseen
@@ -62,7 +66,8 @@ class CostSketch:
     seed : int, SeedSequence or None
         Draws the hash functions; sketches merge only under the same seed.
     rounding : {"ceil", "floor"}
-        How e/epsilon becomes the number of columns (POSG prints both 54 and 55 for epsilon = .05).
+        How e/epsilon becomes the number of columns (Rivetti et al. 2015 print both 54 and 55 for
+        epsilon = .05).
 
     Examples
     --------
@@ -74,12 +79,13 @@ class CostSketch:
 
     Notes
     -----
-    An estimate lies between the least and the greatest cost seen. Its expectation over the hash functions is in
-    `streamlb.analysis.expected_cost_estimate`.
+    An estimate lies between the least and the greatest cost seen. Its expectation over the hash
+    functions is in `streamlb.analysis.expected_cost_estimate`.
 
     References
     ----------
-    N. Rivetti et al., "Proactive online scheduling for shuffle grouping in distributed stream processing systems", 2015.
+    N. Rivetti et al., "Proactive online scheduling for shuffle grouping in distributed stream
+    processing systems", 2015.
     """
 
     __slots__ = ("_family", "cost", "delta", "epsilon", "frequency", "rounding", "seed")

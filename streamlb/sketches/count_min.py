@@ -1,6 +1,9 @@
-"""Count-Min: how often each key was seen, never too low, seldom much too high (POSG, section III-A; Cormode and Muthukrishnan 2005).
+"""Count-Min: how often each key was seen, never too low, seldom much too high.
 
-State: counts int64[rows, columns]; family uint64[rows, 3], a 2-universal function for each row (see `streamlb.hashing`).
+From Cormode and Muthukrishnan 2005; as used by Rivetti et al. 2015, section III-A.
+
+State: counts int64[rows, columns]; family uint64[rows, 3], a 2-universal function for each row (see
+`streamlb.hashing`).
 """
 
 from __future__ import annotations
@@ -44,7 +47,10 @@ def _estimate_many(keys, family, counts, out):
 
 
 def sketch_shape(epsilon: float, delta: float, rounding: str) -> tuple[int, int]:
-    """Return (rows, columns) = (ceil(log2(1/delta)), e/epsilon rounded up, or down as printed once in POSG)."""
+    """Return (rows, columns): ceil(log2(1/delta)), and e/epsilon rounded as told.
+
+    Rivetti et al. 2015 round up in one place and down in another.
+    """
     epsilon = _check.real("epsilon", epsilon, 0, 1, low_open=True, high_open=True)
     delta = _check.real("delta", delta, 0, 1, low_open=True, high_open=True)
     _check.choice("rounding", rounding, ("ceil", "floor"))
@@ -78,11 +84,13 @@ class CountMin:
 
     Notes
     -----
-    For each key, estimate - true <= epsilon * (total - true) with probability at least 1 - delta over the draw of the hash functions.
+    For each key, estimate - true <= epsilon * (total - true) with probability at least 1 - delta
+    over the draw of the hash functions.
 
     References
     ----------
-    G. Cormode, S. Muthukrishnan, "An improved data stream summary: the Count-Min sketch and its applications", 2005.
+    G. Cormode, S. Muthukrishnan, "An improved data stream summary: the Count-Min sketch and its
+    applications", 2005.
     """
 
     __slots__ = ("_family", "counts", "delta", "epsilon", "rounding", "seed")
@@ -137,7 +145,7 @@ class CountMin:
         return int(out[0]) if single else out
 
     def error_bound(self) -> float:
-        """Return what an estimate exceeds the truth by at most, with probability 1 - delta: epsilon * total."""
+        """Return the greatest error of an estimate, with probability 1 - delta: epsilon * total."""
         return self.epsilon * self.total
 
     def merge(self, other: CountMin) -> None:

@@ -1,6 +1,7 @@
-"""SpaceSaving: the heavy keys of a stream in `capacity` counters (Metwally, Agrawal and El Abbadi 2005).
+"""SpaceSaving: the heavy keys of a stream in `capacity` counters.
 
-It is the sketch of Nasir et al. 2016, section III-A. A counter is a slot, 0 to capacity - 1. Counts
+From Metwally, Agrawal and El Abbadi 2005; it is the sketch of Nasir et al. 2016, section III-A. A
+counter is a slot, 0 to capacity - 1. Counts
 only grow, so a least counter is found by walking a cursor over the counters that stand at the least
 level; when it reaches the end, the level is computed again. With unit weights all counters have
 passed a level before the next scan, so scans cost O(1) a message, amortised, on any stream.
@@ -18,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from streamlb import _check, _state
-from streamlb._jit import njit
+from streamlb._jit import likely, njit
 from streamlb.hashing import mix
 from streamlb.keys import key_batch
 from streamlb.sketches.count_min import check_mergeable
@@ -166,7 +167,7 @@ def offer(key, home, weight, counters):
     `home` is the key's, from `home_of`. The caller adds the weight to `own.total`.
     """
     slot = _find(key, home, counters.keys, counters.table)[0]
-    if slot >= 0:
+    if likely(slot >= 0):
         count = count_at(slot, counters) + weight
         _set_count(slot, count, counters)
         return slot, count
@@ -250,11 +251,6 @@ class SpaceSaving:
 
     def __init__(self, capacity: int):
         self.capacity = _check.integer("capacity", capacity, 1, 2**28)
-        self._keys = np.empty(self.capacity, np.uint64)
-        self._counts = np.empty(self.capacity, np.int64)
-        self._errors = np.empty(self.capacity, np.int64)
-        self._table = np.empty(table_size(self.capacity), np.int32)
-        self._registers = np.empty(REGISTERS.itemsize // 8, np.int64)
         self.reset()
 
     @property
@@ -307,13 +303,13 @@ class SpaceSaving:
         return int(out[0]) if single else out
 
     def error(self, keys: Any) -> Any:
-        """Return how much too high `estimate` may be, for one key (an int) or for many (int64[m])."""
+        """Return how much too high `estimate` may be: an int for one key, int64[m] for many."""
         batch, single = key_batch(keys)
         out = self._bounds(batch)[1]
         return int(out[0]) if single else out
 
     def error_bound(self) -> int:
-        """Return the greatest error that any key's estimate can have: the least count once all counters are in use."""
+        """Return the greatest error of any estimate: the least count once no counter is free."""
         return int(self._counts.min()) if self.used == self.capacity else 0
 
     def heavy_hitters(self, threshold: float) -> np.ndarray:
@@ -334,7 +330,7 @@ class SpaceSaving:
         return rows[rows["count"] >= threshold * self.total]
 
     def merge(self, other: SpaceSaving) -> None:
-        """Take in another sketch of the same capacity; every guarantee then holds for both streams together.
+        """Take in another sketch of the same capacity; every guarantee then holds for both streams.
 
         Each key's counts are added, a key that one side lacks counting there with its greatest
         possible value; the largest stay.
@@ -352,10 +348,11 @@ class SpaceSaving:
 
     def reset(self) -> None:
         """Forget every message."""
-        for array in self._arrays.values():
-            array[:] = 0
-        self._table[:] = -1
-        self._own["level"], self._own["cursor"] = -1, self.capacity
+        self._keys = np.zeros(self.capacity, np.uint64)
+        self._counts = np.zeros(self.capacity, np.int64)
+        self._errors = np.zeros(self.capacity, np.int64)
+        self._table = np.full(table_size(self.capacity), -1, np.int32)
+        self._registers = np.array([(0, -1, self.capacity, 0)], REGISTERS).view(np.int64)
 
     def state(self) -> bytes:
         """Return capacity and counters as bytes, with a version and a checksum."""

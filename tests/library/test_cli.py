@@ -119,23 +119,23 @@ def test_info(capsys, monkeypatch):
 
 
 def test_cache_state_tells_warm_from_cold(monkeypatch, tmp_path):
-    from streamlb import _jit
+    from numba import config
 
-    folders = {}
+    from streamlb import KeyGrouping, _jit, warm
 
-    def folder_of(path):
-        return folders.setdefault(path, str(tmp_path / os.path.basename(path)))
-
-    monkeypatch.setattr(_jit, "cache_folder", folder_of)
-    assert cli.info()["kernels"].startswith("cold: compiled for 0 of")
-    for count, folder in enumerate(folders.values(), 1):
-        os.makedirs(folder)
-        Path(folder, "kernel.nbi").touch()
-        assert cli.info()["kernels"].startswith(
-            "warm" if count == len(folders) else f"partly warm: compiled for {count} of"
-        )
-    assert os.path.join(os.path.dirname(cli.__file__), "hashing.py") in folders
-    assert cli.__file__ not in folders
+    monkeypatch.setattr(config, "CACHE_DIR", str(tmp_path))
+    _jit.cache_folder.cache_clear()
+    try:
+        assert cli._cache_state().startswith("cold: ")
+        folder = Path(_jit.cache_folder(sys.modules[KeyGrouping.__module__].__file__))
+        folder.mkdir(parents=True)
+        (folder / "kernel.nbi").touch()
+        assert cli._cache_state().startswith("partly warm: ")
+        monkeypatch.setattr(warm, "STEPS", [])
+        warm.warmup(progress=False)
+        assert cli._cache_state() == "warm"
+    finally:
+        _jit.cache_folder.cache_clear()
 
 
 def test_every_claim_is_complete():

@@ -32,7 +32,7 @@ seeds = st.integers(0, 2**64 - 1)
 
 @given(st.lists(st.integers(0, 1000), min_size=1, max_size=40).filter(any))
 def test_alias_table_stands_for_its_pmf(weights):
-    """Exact but for the 32-bit thresholds: each of n columns is off by at most 2**-32 / n, so an entry by at most 2**-32."""
+    """Exact but for the 32-bit thresholds: a column is off by 2**-32 / n, so an entry by 2**-32."""
     pmf = np.array(weights) / sum(weights)
     shares = naive.alias_share(alias_table(pmf).tolist(), len(weights))
     np.testing.assert_allclose(shares, pmf, atol=2**-31)
@@ -83,7 +83,7 @@ def test_any_chunking_gives_the_same_stream(stream, size):
     ids=repr,
 )
 def test_draws_follow_the_pmf(stream, m):
-    """Chi-square over the keys that are expected 10 times or more, the rest together: p above 1e-6 for each of 15 tests."""
+    """Chi-square over keys expected 10 times or more, the rest together: p above 1e-6, 15 tests."""
     for seed in (1, 2, 3):
         counts = np.bincount(stream.draw(m, seed).astype(np.int64), minlength=stream.keys)
         expected = stream.pmf * m
@@ -96,7 +96,7 @@ def test_draws_follow_the_pmf(stream, m):
 
 @pytest.mark.bound
 def test_neighbouring_seeds_and_draws_are_independent():
-    """Chi-square of pairs (draw i, draw i+1) and (seed s, seed s+1) over 20 x 20 cells: p above 1e-6, two tests."""
+    """Chi-square of pairs of draws and of seeds over 20 x 20 cells: p above 1e-6, two tests."""
     stream = Uniform(20)
     a, b = stream.draw(200_001, 7).astype(int), stream.draw(200_001, 8).astype(int)
     for pairs in (a[:-1] * 20 + a[1:], a * 20 + b):
@@ -164,7 +164,8 @@ def test_execution_times(spacing):
     np.testing.assert_allclose(steps, steps[0])
     assert (values[0], values[-1]) == (1, pytest.approx(64))
     assert (times != execution_times(640, 64, 1, 64, spacing, seed=5)).any()
-    # The association is random, not in order of the keys: the rank correlation of 640 pairs stays below .2 (5 standard errors).
+    # The association is random, not in order of the keys: the rank correlation of 640 pairs stays
+    # below .2 (5 standard errors).
     assert abs(stats.spearmanr(np.arange(640), times).statistic) < 0.2
 
 

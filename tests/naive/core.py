@@ -1,4 +1,4 @@
-"""Naive twins of hashing.py, keys.py, rng.py, streams.py and of the sketches: Python integers and dictionaries only."""
+"""Naive twins of hashing.py, keys.py, rng.py, streams.py and of the sketches."""
 
 import math
 import struct
@@ -100,7 +100,7 @@ def random_bits(seed, index):
 
 
 def alias_share(table, n):
-    """Return the probability of each entry that an alias table stands for, exactly, as 32-bit thresholds give it."""
+    """Return the probability of each entry that an alias table stands for."""
     shares = [0.0] * n
     for column, entry in enumerate(table):
         threshold = (entry % 2**32) / 2**32
@@ -166,7 +166,7 @@ class CostSketch:
 
 
 class SpaceSaving:
-    """space_saving.py: the least counter is the first of the least in the order in which counters were taken."""
+    """space_saving.py: of equally small counters the one taken first is the least."""
 
     def __init__(self, capacity):
         self.capacity = capacity

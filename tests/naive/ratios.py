@@ -6,7 +6,7 @@ __all__ = ["ceil_share", "fraction_of", "reaches"]
 
 
 def fraction_of(value):
-    """Return the decimal of at most twelve digits, or the fraction of least denominator within 2**-50."""
+    """Return the decimal of at most twelve digits, or the simplest fraction within 2**-50."""
     written = Fraction(repr(value))
     if written.denominator <= 10**12:
         return written

@@ -383,7 +383,7 @@ for topology in (paper_topology("random"), Topology({"a": 1}, []), paper_topolog
 for module in (pipeline, refine, simulation):
     for kernel in vars(module).values():
         if hasattr(kernel, "signatures"):
-            print(kernel.__name__, len(kernel.signatures))
+            print(kernel.__name__, max(len(kernel.signatures), len(kernel.part.signatures)))
 """
 
 

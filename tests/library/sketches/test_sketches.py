@@ -1,4 +1,4 @@
-"""The sketches: equal to their twins, batch equal to single, mergeable, restorable, and within their guarantees."""
+"""The sketches: equal to their twins, mergeable, restorable, and within their guarantees."""
 
 import pickle
 import tracemalloc
@@ -136,7 +136,7 @@ def test_count_min_merge_is_exact():
 @pytest.mark.parametrize("exponent", [0.0, 0.8, 1.4, 2.0])
 @pytest.mark.bound
 def test_against_datasketches(exponent):
-    """An independent library on shared data: both keep every key over m/capacity, within their own bounds of the truth."""
+    """Beside an independent library: both keep every key over m/capacity, within their bounds."""
     keys = Zipf(5_000, exponent).draw(100_000, 11)
     true = Counter(keys.tolist())
     ours = SpaceSaving(256)
@@ -164,7 +164,8 @@ def test_against_datasketches(exponent):
         assert count <= counts.estimate(key)
         assert count <= other.get_estimate(key)
         exceeded += counts.estimate(key) - count > counts.error_bound()
-    # At most delta of the keys in expectation; with 7 rows e**-7 of them: five times delta is beyond any doubt.
+    # At most delta of the keys in expectation; with 7 rows e**-7 of them: five times delta is
+    # beyond any doubt.
     assert exceeded <= 0.05 * len(true)
 
 
@@ -172,7 +173,8 @@ def test_against_datasketches(exponent):
 def test_count_min_guarantee_over_hash_draws():
     """P(error >= epsilon (m - f)) <= delta: 2,000 hash draws for four keys of a skewed stream.
 
-    If the probability were delta exactly, the share of failures would pass delta + 5 standard errors (.0335) with chance 3e-7.
+    If the probability were delta exactly, the share of failures would pass delta + 5 standard
+    errors (.0335) with chance 3e-7.
     """
     keys = Zipf(200, 0.5).draw(2_000, 1)
     true, epsilon, delta, draws = Counter(keys.tolist()), 0.2, 0.3, 2_000
@@ -198,9 +200,10 @@ def test_cost_estimates_lie_between_least_and_greatest():
 
 
 def test_space_saving_is_amortised_constant_on_the_worst_streams():
-    """Count the scans for a new level: each follows a rise of the least counter, so there are at most total/capacity of them.
+    """Count the scans for a new level: at most total/capacity, each after a rise of the least.
 
-    The streams are those that move the least counter most often: all distinct, round robin over capacity + 1, and blocks.
+    The streams are those that move the least counter most often: all distinct, round robin over
+    capacity + 1, and blocks.
     """
     capacity, m = 64, 20_000
     worst = [np.arange(m), np.arange(m) % (capacity + 1), np.arange(m) // 3 % (2 * capacity)]
@@ -338,7 +341,7 @@ def test_cost_of_whole_numbers_is_exact():
 
 
 def test_update_allocates_nothing_that_grows_with_the_messages():
-    """A million normalised keys and costs: what NumPy and Python allocate on the way stays below 64 kB."""
+    """A million keys and costs: what NumPy and Python allocate on the way stays below 64 kB."""
     keys, sketch = np.arange(1_000_000, dtype=np.uint64), CostSketch()
     costs = np.ones(keys.size)
     sketch.update(keys[:8], costs[:8])
