@@ -124,7 +124,7 @@ def test_cache_state_tells_warm_from_cold(monkeypatch, tmp_path):
     folders = {}
 
     def folder_of(path):
-        return folders.setdefault(path, str(tmp_path / os.path.basename(path)))
+        return folders.setdefault(path, str(tmp_path / str(len(folders))))
 
     monkeypatch.setattr(_jit, "cache_folder", folder_of)
     assert cli.info()["kernels"].startswith("cold: compiled for 0 of")
