@@ -138,7 +138,7 @@ class Grouping:
             The worker, 0 to workers - 1.
         """
         worker = self._route(
-            key_int(key),
+            key if type(key) is int and 0 <= key < 2**63 else key_int(key),  # most keys: without a call
             -1 if source is None else _check.integer("source", source, 0, self.options.sources - 1),
             1 if weight == 1 else _check.integer("weight", weight, 0, 2**62 - 1),
             *self._state,

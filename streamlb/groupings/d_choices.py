@@ -21,7 +21,7 @@ import numpy as np
 from streamlb import _check
 from streamlb._jit import njit
 from streamlb._options import checked, takes
-from streamlb.groupings.base import MAX_WORKERS, shared_of, source_of, weight_of
+from streamlb.groupings.base import MAX_WORKERS, weight_of
 from streamlb.groupings.head import (
     HEAD,
     HeadGrouping,
@@ -33,6 +33,7 @@ from streamlb.groupings.head import (
     lacks_room,
     lacks_width,
     least_load,
+    number_of,
     registers_of,
     second_choice,
     send_tail,
@@ -387,11 +388,12 @@ def _step(key, home, weight, source, hot):
 @njit(cache=True, nogil=True)
 def _route(key, source, weight, load, meta, sketch, hot):
     """Route one message; -1 asks for more room and another call."""
-    number = source_of(source, load, meta)
-    one = source_at(number, registers_of(meta).view(SOURCE)[number], load, meta, sketch)
+    settings = settings_of(meta)
+    number = number_of(source, load, settings)
+    one = source_at(number, registers_of(meta).view(SOURCE)[number], load, settings, sketch)
     if lacks_room(weight, one):
         return -1
-    shared_of(meta).messages += 1
+    settings.messages += 1
     lists = lists_of(hot)
     key = np.uint64(key)
     return _step(
@@ -410,10 +412,10 @@ def _route_many(keys, weights, source, load, meta, sketch, hot, out):
     # the cache.
     settings, lists = settings_of(meta), lists_of(hot)
     stride = load.shape[0] if source < 0 else 1
-    first = source_of(source, load, meta)
+    first = number_of(source, load, settings)
     for turn in range(settings.turn, min(stride, keys.size)):
         number = (first + turn) % load.shape[0]
-        one = source_at(number, registers_of(meta).view(SOURCE)[number], load, meta, sketch)
+        one = source_at(number, registers_of(meta).view(SOURCE)[number], load, settings, sketch)
         its = hot_of(hot, number, load.shape, lists.records, lists.entries)
         start = max(turn, settings.next)
         if lacks_width(keys.size, weights, start, stride, one):
@@ -430,7 +432,7 @@ def _route_many(keys, weights, source, load, meta, sketch, hot, out):
                 out[i] = _step(keys[i], np.uint64(np.uint32(out[i])), weight_of(weights, i), one, its)
         settings.next = 0
     settings.turn = 0
-    shared_of(meta).messages += keys.size
+    settings.messages += keys.size
     return False
 
 

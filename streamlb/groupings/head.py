@@ -4,7 +4,7 @@ A source counts its keys in a SpaceSaving sketch. A key is hot, part of the head
 at least theta times all that the source has sent (Nasir et al. 2016, section III-A); all other
 keys, the tail, choose between two workers as in partial key grouping.
 
-State: load int64[sources, workers]; meta int64: SHARED, then SETTINGS, then for each source a
+State: load int64[sources, workers]; meta int64: SETTINGS, then for each source a
 record whose fields begin with HEAD; sketch int64[sources, words], in each row one source's sketch.
 Rows start with room for few counters and grow, up to `capacity` counters, as a source sees more
 keys. Counts take 32 bits until a source has sent 2**32.
@@ -39,9 +39,10 @@ from streamlb.sketches.space_saving import (
     table_size,
 )
 
-# What all sources share.
+# What all sources share; SHARED is the beginning of it.
 SETTINGS = np.dtype(
     [
+        *SHARED.descr,
         ("add", "u8"),  # the hash family of the seed, see `hashing.Family`
         ("times", "u8"),
         ("over", "i8"),  # theta is over / under, exactly
@@ -64,9 +65,7 @@ SETTINGS = np.dtype(
 # The first registers of each source: those of its sketch, the count from which a key is hot, and
 # the largest total for which that count is right.
 HEAD = [("sketch", REGISTERS), ("share", "i8"), ("until", "i8")]
-# Where in meta SETTINGS begin, and where the sources' registers do.
-_FIRST = SHARED.itemsize // 8
-_SOURCES = _FIRST + SETTINGS.itemsize // 8
+_SOURCES = SETTINGS.itemsize // 8  # where in meta the sources' registers begin
 
 # One source inside a kernel: its load, SETTINGS, the hash family, its registers `own`, its sketch.
 Source = namedtuple("Source", ["load", "settings", "family", "own", "counters"])
@@ -83,13 +82,18 @@ _NARROW = 2**32  # what a source may send before its counts need 64 bits
 @njit(nogil=True, inline="always")
 def settings_of(meta):
     """Return the record SETTINGS in meta, a view."""
-    return meta[_FIRST:_SOURCES].view(SETTINGS)[0]
+    return meta[:_SOURCES].view(SETTINGS)[0]
 
 
 @njit(nogil=True, inline="always")
-def source_at(number, own, load, meta, sketch):
+def number_of(source, load, settings):
+    """Return the source of the next message, as `source_of` does."""
+    return source if source >= 0 else settings.messages % load.shape[0]
+
+
+@njit(nogil=True, inline="always")
+def source_at(number, own, load, settings, sketch):
     """Return a source, given its number and its registers."""
-    settings = settings_of(meta)
     counters = sketch_of(sketch[number], settings.room, settings.table, settings.wide, own.sketch)
     return Source(load[number], settings, Family(settings.add, settings.times), own, counters)
 

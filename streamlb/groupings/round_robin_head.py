@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from streamlb._jit import njit
-from streamlb.groupings.base import shared_of, source_of, weight_of
+from streamlb.groupings.base import weight_of
 from streamlb.groupings.head import (
     HEAD,
     HeadGrouping,
@@ -19,6 +19,7 @@ from streamlb.groupings.head import (
     lacks_room,
     lacks_width,
     mark_hot,
+    number_of,
     registers_of,
     send_tail,
     settings_of,
@@ -46,11 +47,12 @@ def _send(key, weight, hot, source):
 @njit(cache=True, nogil=True)
 def _route(key, source, weight, load, meta, sketch):
     """Route one message; -1 asks for more room and another call."""
-    number = source_of(source, load, meta)
-    one = source_at(number, registers_of(meta).view(SOURCE)[number], load, meta, sketch)
+    settings = settings_of(meta)
+    number = number_of(source, load, settings)
+    one = source_at(number, registers_of(meta).view(SOURCE)[number], load, settings, sketch)
     if lacks_room(weight, one):
         return -1
-    shared_of(meta).messages += 1
+    settings.messages += 1
     key = np.uint64(key)
     slot, count = count_message(key, weight, one, home_of(key, one.counters.table))
     return _send(key, weight, is_hot(max(slot, ~slot), count, one), one)
@@ -63,10 +65,10 @@ def _route_many(keys, weights, source, load, meta, sketch, out):
     # cache.
     settings = settings_of(meta)
     stride = load.shape[0] if source < 0 else 1
-    first = source_of(source, load, meta)
+    first = number_of(source, load, settings)
     for turn in range(settings.turn, min(stride, keys.size)):
         number = (first + turn) % load.shape[0]
-        one = source_at(number, registers_of(meta).view(SOURCE)[number], load, meta, sketch)
+        one = source_at(number, registers_of(meta).view(SOURCE)[number], load, settings, sketch)
         start = max(turn, settings.next)
         if lacks_width(keys.size, weights, start, stride, one):
             settings.turn = turn
@@ -82,7 +84,7 @@ def _route_many(keys, weights, source, load, meta, sketch, out):
                 return True
         settings.next = 0
     settings.turn = 0
-    shared_of(meta).messages += keys.size
+    settings.messages += keys.size
     return False
 
 
