@@ -39,7 +39,7 @@ REPORTER = record(
     [
         ("clock", "f8"),
         ("covered", "i8"),
-        ("mean", "f8"),
+        ("average", "f8"),
         ("sent", "i8"),
         ("executed", "i8"),
         ("busy", "f8"),
@@ -165,13 +165,13 @@ def run_feedback(stretch, every, free, reporters, queue):
                 report = queue[i, own.oldest]
                 own.clock = report.clock
                 own.covered = report.executed
-                own.mean = report.busy / report.executed
+                own.average = report.busy / report.executed
                 own.oldest = (own.oldest + 1) % capacity
                 own.waiting -= 1
             silent += own.covered == 0
             if own.sent < reporters[fewest].sent:
                 fewest = i
-            level = own.clock + (own.sent - own.covered) * own.mean
+            level = own.clock + (own.sent - own.covered) * own.average
             if level < least:
                 least = level
                 best = i
