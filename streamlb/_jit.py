@@ -26,6 +26,7 @@ import os
 import re
 
 import numba
+import numpy as np
 from llvmlite import ir
 from numba import config, types
 from numba.core.caching import CacheImpl, FunctionCache, _CacheLocator
@@ -34,7 +35,7 @@ from numba.core.compiler import Compiler, Flags
 from numba.core.registry import CPUDispatcher
 from numba.extending import intrinsic
 
-__all__ = ["cache_root", "njit"]
+__all__ = ["cache_root", "likely", "njit", "plain", "record"]
 
 _package = os.path.dirname(os.path.abspath(__file__))
 _imports = re.compile(r"^from (streamlb[\w.]*) import (\([^)]*\)|.*)$", re.MULTILINE)
@@ -70,6 +71,20 @@ def likely(typing_context, condition):
         return builder.call(expect, [args[0], bit(1)])
 
     return types.boolean(types.boolean), lower
+
+
+if getattr(config, "DISABLE_JIT", 0):
+    likely = bool  # type: ignore[assignment]
+
+
+def record(fields):
+    """Return the type of a record whose fields kernels and Python reach by name: `own.total`."""
+    return np.dtype((np.record, fields))
+
+
+def plain(kernel):
+    """Return a kernel as the Python function that it was written as."""
+    return getattr(kernel, "py_func", kernel)
 
 
 class _Part(CPUDispatcher):

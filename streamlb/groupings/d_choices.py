@@ -19,7 +19,7 @@ from dataclasses import KW_ONLY, dataclass
 import numpy as np
 
 from streamlb import _check
-from streamlb._jit import njit
+from streamlb._jit import njit, plain, record
 from streamlb._options import checked, takes
 from streamlb.groupings.base import MAX_WORKERS, weight_of
 from streamlb.groupings.head import (
@@ -47,7 +47,7 @@ from streamlb.hashing import BLOCK, candidate, first_candidate, hash_one, key_ha
 from streamlb.sketches.space_saving import count_at, home_of
 
 # Each source's registers.
-SOURCE = np.dtype(
+SOURCE = record(
     [
         *HEAD,
         ("choices", "i8"),  # d
@@ -65,7 +65,7 @@ SOURCE = np.dtype(
     ]
 )
 # What all sources share.
-LISTS = np.dtype(
+LISTS = record(
     [
         ("epsilon", "f8"),
         ("fixed", "i8"),  # a d that was given, or 0
@@ -79,7 +79,7 @@ LISTS = np.dtype(
 )
 # A counter whose key is hot or was, since it got the counter. Records are found by their slot: the
 # first place tried is the slot modulo the room, then the ones after it.
-RECORD = np.dtype(
+RECORD = record(
     [
         ("slot", "i4"),  # the counter's slot + 1; 0: no record
         ("listed", "i4"),  # 1: in `order`
@@ -92,9 +92,9 @@ RECORD = np.dtype(
     ]
 )
 # A key's list of workers, found by the key's hash; length 0: no entry.
-ENTRY = np.dtype([("key", "u8"), ("place", "i8"), ("length", "i8")])
+ENTRY = record([("key", "u8"), ("place", "i8"), ("length", "i8")])
 # The weight that a source had sent when d changed, and what it became.
-CHANGE = np.dtype([("sent", "i8"), ("d", "i8")])
+CHANGE = record([("sent", "i8"), ("d", "i8")])
 
 # What a kernel knows of hot keys: LISTS, the three parts of one source, and the four parts that all
 # share.
@@ -155,7 +155,7 @@ def _reenter(held, records):
         records[place].place = 0
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=False)
 def _forget(place, own, hot):
     """Take out a record, moving later ones back so that no search breaks."""
     records, order = hot.records, hot.order
@@ -193,7 +193,7 @@ def _note(choices, own, history):
     own.changes += 1
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=False)
 def _solve(source, hot):
     """Set d by the keys that are hot now, and drop from `order` those that are not any more."""
     own, counters, order, shares = source.own, source.counters, hot.order, hot.shares
@@ -224,7 +224,7 @@ def _solve(source, hot):
     own.solve = total + 1 + total // 100
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=False)
 def _enlist(slot, place, source, hot):
     """Put a counter whose key has become hot on the list of hot keys, and solve for d again."""
     own, record = source.own, hot.records[place]
@@ -266,7 +266,7 @@ def list_candidates(h, distinct, workers, stamp, stamps, out):
             found += 1
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=False)
 def _list_workers(key, place, source, hot):
     """Find or make the list of a hot key's workers, at least d of them; there is room for it."""
     lists, record, choices, workers = hot.lists, hot.records[place], source.own.choices, source.load.size
@@ -532,7 +532,7 @@ class DChoices(HeadGrouping):
 
     def _empty_hot(self, records: int, entries: int, room: int) -> np.ndarray:
         hot = np.zeros(self._hot_size(records, entries, room), np.int64)
-        lists = lists_of.py_func(hot)
+        lists = plain(lists_of)(hot)
         lists["epsilon"], lists["fixed"] = self.epsilon, self.choices or 0
         lists["records"], lists["entries"], lists["room"] = records, entries, room
         return hot
@@ -544,15 +544,15 @@ class DChoices(HeadGrouping):
 
     def _hot(self, hot: np.ndarray, source: int) -> Hot:
         """Return what is known of a source's hot keys."""
-        lists = lists_of.py_func(hot)
-        return hot_of.py_func(hot, source, (self.sources, self.workers), int(lists["records"]), int(lists["entries"]))
+        lists = plain(lists_of)(hot)
+        return plain(hot_of)(hot, source, (self.sources, self.workers), int(lists["records"]), int(lists["entries"]))
 
     def _make_room(self) -> None:
         """Give the kernels room for sketches, records and lists; lists are made anew."""
         super()._make_room()
         load, meta, sketch, hot = self._state
         _, own = self._records(meta)
-        lists = lists_of.py_func(hot)
+        lists = plain(lists_of)(hot)
         records, entries, room = (int(lists[name]) for name in ("records", "entries", "room"))
         while 4 * (int(own["records"].max()) + 1) > 3 * records:
             records *= 2
@@ -619,7 +619,7 @@ class DChoices(HeadGrouping):
     def _restore(self, arrays: dict[str, np.ndarray]) -> None:
         hot = arrays.get("hot")
         if hot is not None and hot.dtype == np.int64 and hot.ndim == 1 and hot.size > _HEADER:
-            lists = lists_of.py_func(hot)
+            lists = plain(lists_of)(hot)
             sizes = [int(lists[name]) for name in ("records", "entries", "room")]
             if min(sizes) > 0 and hot.size == self._hot_size(*sizes):
                 self._state = (*self._state[:3], hot)
