@@ -155,7 +155,7 @@ def _reenter(held, records):
         records[place].place = 0
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=False)
 def _forget(place, own, hot):
     """Take out a record, moving later ones back so that no search breaks."""
     records, order = hot.records, hot.order
@@ -193,7 +193,7 @@ def _note(choices, own, history):
     own.changes += 1
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=False)
 def _solve(source, hot):
     """Set d by the keys that are hot now, and drop from `order` those that are not any more."""
     own, counters, order, shares = source.own, source.counters, hot.order, hot.shares
@@ -224,7 +224,7 @@ def _solve(source, hot):
     own.solve = total + 1 + total // 100
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=False)
 def _enlist(slot, place, source, hot):
     """Put a counter whose key has become hot on the list of hot keys, and solve for d again."""
     own, record = source.own, hot.records[place]
@@ -266,7 +266,7 @@ def list_candidates(h, distinct, workers, stamp, stamps, out):
             found += 1
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=False)
 def _list_workers(key, place, source, hot):
     """Find or make the list of a hot key's workers, at least d of them; there is room for it."""
     lists, record, choices, workers = hot.lists, hot.records[place], source.own.choices, source.load.size

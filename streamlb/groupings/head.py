@@ -27,7 +27,7 @@ from streamlb import _check
 from streamlb._jit import njit, record
 from streamlb._options import checked, takes
 from streamlb.groupings.base import SHARED, Grouping, GroupingOptions, send_to_lesser, weight_of
-from streamlb.hashing import Family, derive, family_of, first_candidate, key_hash, second_candidate
+from streamlb.hashing import BLOCK, Family, derive, family_of, first_candidate, key_hash, second_candidate
 from streamlb.ratios import ceil_share, fraction_of, terms_of
 from streamlb.sketches.space_saving import (
     REGISTERS,
@@ -73,6 +73,7 @@ Source = namedtuple("Source", ["load", "settings", "family", "own", "counters"])
 # A cursor over the workers that have the least load, see `to_least`.
 Cursor = namedtuple("Cursor", ["next", "end", "wrap", "least"])
 
+SPAN = 8 * BLOCK  # how many messages of a source are counted before they are sent: what lies between stays in the cache
 _GUARD = 50  # with the guard a key is not called hot before it was seen this often
 _MOST_COUNTERS = 2**28
 _FIRST_ROOM = 1024  # counters of a sketch that has seen nothing, if its capacity is larger
@@ -119,7 +120,7 @@ def sketch_of(row, room, table, wide, registers):
 
 # The kernels below take registers of more than one type, so they are compiled into their callers
 # and not cached.
-@njit(nogil=True)
+@njit(nogil=True, forceinline=False)
 def _share_at(total, settings):
     """Return from which count a key is hot at this total, and up to which total that holds."""
     share = ceil_share(total, settings.over, settings.under, settings.theta)
@@ -138,7 +139,7 @@ def lacks_room(weight, source):
     return settings.full + settings.overflow != 0
 
 
-@njit(nogil=True)
+@njit(nogil=True, forceinline=False)
 def lacks_width(size, weights, first, stride, source):
     """Return whether these messages of a source, a stride apart, make its counts need 64 bits."""
     if source.settings.wide != 0:
@@ -199,7 +200,7 @@ def is_hot(slot, count, source):
     return sure_count(slot, count, source) >= source.own.share
 
 
-@njit(nogil=True)
+@njit(nogil=True, forceinline=False)
 def mark_hot(keys, weights, begin, end, stride, source, out):
     """Count messages, a stride apart, and write 1 for those of hot keys, else 0.
 
@@ -242,7 +243,7 @@ def send_tail(key, weight, source):
     return send_to_lesser(first, second, weight, load)
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=False)
 def least_load(load):
     """Return the least load of all workers."""
     least = load[0]

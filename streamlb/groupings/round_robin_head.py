@@ -13,6 +13,7 @@ from streamlb._jit import njit, record
 from streamlb.groupings.base import weight_of
 from streamlb.groupings.head import (
     HEAD,
+    SPAN,
     HeadGrouping,
     count_message,
     is_hot,
@@ -25,7 +26,6 @@ from streamlb.groupings.head import (
     settings_of,
     source_at,
 )
-from streamlb.hashing import BLOCK
 from streamlb.sketches.space_saving import home_of
 
 # Each source's registers: HEAD, and the worker whose turn it is.
@@ -74,8 +74,8 @@ def _route_many(keys, weights, source, load, meta, sketch, out):
             settings.turn = turn
             return True
         # Counting and sending do not touch each other: two small loops are faster than one.
-        for begin in range(start, keys.size, BLOCK * stride):
-            end = min(begin + BLOCK * stride, keys.size)
+        for begin in range(start, keys.size, SPAN * stride):
+            end = min(begin + SPAN * stride, keys.size)
             stop = mark_hot(keys, weights, begin, end, stride, one, out)
             for i in range(np.uint64(begin), np.uint64(stop), np.uint64(stride)):
                 out[i] = _send(keys[i], weight_of(weights, i), out[i] != 0, one)
