@@ -92,14 +92,6 @@ class _Part(CPUDispatcher):
         self.overloads[tuple(cres.signature.args)] = cres
 
 
-class _DoorLibrary(JITCodeLibrary):
-    """The code of a door, optimised once: Numba's first round serves reference counts only."""
-
-    def _optimize_final_module(self):
-        passes, builder = self._codegen._module_pass_manager()
-        passes.run(self._final_module, builder)
-
-
 class _PartLibrary(JITCodeLibrary):
     """The code of a part: it is optimised, and becomes machine code, in the doors that use it."""
 
@@ -131,8 +123,6 @@ class _Flags(Flags):
 
 class _DoorCompiler(Compiler):
     def __init__(self, typingctx, targetctx, library, args, return_type, flags, locals):
-        library = _DoorLibrary(targetctx.codegen(), "door")
-        library.enable_object_caching()
         super().__init__(typingctx, targetctx, library, args, return_type, _Flags(flags), locals)
 
 

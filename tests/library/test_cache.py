@@ -146,8 +146,8 @@ print(json.dumps([len(key_hash.signatures), len(key_hash.part.signatures)]))
     assert [path.name.split("-")[0] for path in tmp_path.rglob("*.nbi")] == ["key._route"]
 
 
-def test_kernels_run_without_the_compiler(tmp_path):
-    """With NUMBA_DISABLE_JIT=1, for a debugger, kernels are plain functions."""
+def test_kernels_over_plain_arrays_run_without_the_compiler(tmp_path):
+    """With NUMBA_DISABLE_JIT=1, for a debugger, they are plain functions that answer the same."""
     code = """
 import json
 import numpy as np
