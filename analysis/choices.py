@@ -1,7 +1,9 @@
-"""How many workers a hot key needs, what they cost in memory, and what two choices cannot do (paper 001, III, IV, appendix A).
+"""How many workers a hot key needs, what they cost in memory, and what two choices cannot do.
 
-A head key has d candidates: d hashes, some of which may coincide ("independent", as printed), or d different workers
-("distinct"). Both variants of the paper's necessary condition are here, in floats; expected sizes also in exact fractions.
+This is the theory of Nasir et al. 2016, sections III and IV and appendix A. A head key has d
+candidates: either d hashes, some of which may coincide ("independent", as printed), or d different
+workers ("distinct"). Both variants of the paper's necessary condition are here, in floats; expected
+sizes are also given as exact fractions.
 """
 
 from __future__ import annotations
@@ -13,8 +15,10 @@ from typing import Any
 import numpy as np
 from scipy.special import gammaln
 
+from .exact import exact
+
 CANDIDATES = ("independent", "distinct")
-_SLACK = 1e-12  # of rounding: a condition met with equality is met
+_SLACK = 1e-12  # for rounding: a condition that holds with equality must count as met
 
 
 def expected_workers(n: int, d: int, h: int = 1, *, candidates: str = "independent", exact: bool = False) -> Any:
@@ -48,7 +52,16 @@ def expected_workers(n: int, d: int, h: int = 1, *, candidates: str = "independe
 
 
 def occupancy_distribution(n: int, draws: int) -> list[Fraction]:
-    """Return P(B = j) for j = 0..n, B the number of different workers among independent draws, in exact fractions.
+    """Return the distribution of B, the number of different workers among independent draws.
+
+    The result is the list of P(B = j) for j = 0..n, as exact fractions.
+
+    Parameters
+    ----------
+    n : int
+        Workers.
+    draws : int
+        Independent draws.
 
     Examples
     --------
@@ -102,6 +115,14 @@ def _shares(p: Any) -> np.ndarray:
     return shares
 
 
+def _in_head(shares: np.ndarray, theta: float) -> np.ndarray:
+    """Return which shares are theta or more; where only rounding differs, fractions decide."""
+    found = shares >= theta
+    close = np.flatnonzero(np.abs(shares - theta) <= theta * 2.0**-48)
+    found[close] = [exact(share) >= exact(theta) for share in shares[close]]
+    return found
+
+
 def head_size(p: Any, theta: float) -> int:
     """Return how many keys have a share of theta or more.
 
@@ -112,18 +133,22 @@ def head_size(p: Any, theta: float) -> int:
     2
     """
     _check_theta(theta)
-    return int(np.count_nonzero(_shares(p) >= theta))
+    return int(np.count_nonzero(_in_head(_shares(p), theta)))
 
 
 def choices_margin(
     p: Any, n: int, d: int, theta: float, epsilon: float, *, candidates: str = "independent"
 ) -> np.ndarray:
-    """Return by how much each prefix of the head fits: right side minus left side, an entry a head key.
+    """Return by how much each prefix of the head fits: one number for each head key.
+
+    It is the right side of the necessary condition (Proposition 4.1) minus its left side, so that a
+    prefix fits where the number is not negative.
 
     Parameters
     ----------
     p : array_like
-        The keys' shares; those of theta or more are the head, and what the head leaves of 1 is the tail.
+        The keys' shares. Keys with a share of theta or more are the head; the rest of 1 is the
+        tail.
     n : int
         Workers.
     d : int
@@ -139,7 +164,7 @@ def choices_margin(
     _check_counts(d=d)
     _check_candidates(candidates, n, d)
     shares = _shares(p)
-    head = shares[shares >= theta]
+    head = shares[_in_head(shares, theta)]
     total = head.sum()
     tail = max(0.0, 1.0 - total)
     prefix = np.cumsum(head)
@@ -158,7 +183,9 @@ def choices_margin(
 def choices_feasible(
     p: Any, n: int, d: int, theta: float, epsilon: float, *, candidates: str = "independent", prefixes: str = "all"
 ) -> bool:
-    """Return whether d candidates meet the necessary condition (Proposition 4.1) for every prefix of the head.
+    """Return whether d candidates meet the necessary condition for every prefix of the head.
+
+    The condition is Proposition 4.1.
 
     Parameters
     ----------
@@ -170,8 +197,10 @@ def choices_feasible(
     Examples
     --------
     >>> from streamlb.analysis import choices_feasible
-    >>> choices_feasible([0.5, 0.5], 10, 5, 0.02, 1e-4), choices_feasible([0.5, 0.5], 10, 9, 0.02, 1e-2)
-    (False, False)
+    >>> choices_feasible([0.5, 0.5], 10, 5, 0.02, 1e-4)
+    False
+    >>> choices_feasible([0.5, 0.5], 10, 9, 0.02, 1e-2)
+    False
     >>> choices_feasible([0.1] * 10, 10, 2, 0.2, 1e-4)  # no head
     True
     """
@@ -185,10 +214,13 @@ def choices_feasible(
 def min_choices(
     p: Any, n: int, theta: float, epsilon: float, *, candidates: str = "independent", prefixes: str = "all"
 ) -> int:
-    """Return the d of D-Choices: the least that meets the condition, from max(2, ceil(p_1 n)) on; n stands for all workers.
+    """Return the d of D-Choices: the least number of candidates that meets the condition.
 
-    Distinct workers are also no fewer than those that the independent d hashes reach on average, rounded up: the condition
-    alone leaves the hottest key no margin where p_1 n is just below a whole number.
+    The search begins at max(2, ceil(p_1 n)); a result of n means all workers.
+
+    The number of distinct workers is also at least the number that the independent d hashes reach
+    on average, rounded up: the condition alone leaves the hottest key no margin where p_1 n is just
+    below a whole number.
 
     Parameters
     ----------
@@ -207,7 +239,7 @@ def min_choices(
     """
     _check_condition(n, theta, epsilon, candidates, prefixes)
     shares = _shares(p)
-    if shares[0] < theta:
+    if not _in_head(shares[:1], theta)[0]:
         return min(2, n)
     least = _least_feasible(shares, n, theta, epsilon, "independent", prefixes)
     if candidates == "independent" or least == n:
@@ -224,12 +256,21 @@ def _least_feasible(shares: np.ndarray, n: int, theta: float, epsilon: float, ca
 
 
 def partial_key_imbalance_lower_bound(p1: float, n: int) -> float:
-    """Return the least imbalance that two workers a key can have, p_1/2 - 1/n, or 0 while p_1 <= 2/n.
+    """Return the least imbalance that is possible with two workers for each key.
+
+    It is p_1/2 - 1/n, or 0 while p_1 <= 2/n.
+
+    Parameters
+    ----------
+    p1 : float
+        The share of the most frequent key.
+    n : int
+        Workers.
 
     Examples
     --------
     >>> from streamlb.analysis import partial_key_imbalance_lower_bound
-    >>> round(partial_key_imbalance_lower_bound(0.0932, 100), 4)  # the Wikipedia trace on 100 workers
+    >>> round(partial_key_imbalance_lower_bound(0.0932, 100), 4)  # Wikipedia on 100 workers
     0.0366
     """
     _check_counts(n=n)
@@ -241,9 +282,10 @@ def partial_key_imbalance_lower_bound(p1: float, n: int) -> float:
 def memory_cost(
     p: Any, m: float, n: int, scheme: str, *, theta: float | None = None, epsilon: float = 1e-4, d: int | None = None
 ) -> float:
-    """Return the number of (key, worker) pairs a scheme may hold after m messages, by the paper's estimate.
+    """Return the paper's estimate of the (key, worker) pairs of a scheme after m messages.
 
-    A key of share p occurs p m times and is on min(p m, choices) workers: an upper estimate, since two choices may coincide.
+    A key of share p occurs p m times and is on min(p m, choices) workers. This estimates from
+    above, since two choices may coincide.
 
     Parameters
     ----------
@@ -258,9 +300,9 @@ def memory_cost(
     theta : float, optional
         The share from which a key belongs to the head, 1 / (5 n) by default.
     epsilon : float, default 1e-4
-        Of D-C, where d is not given.
+        The imbalance that D-C allows; used only where d is not given.
     d : int, optional
-        Candidates of a head key of D-C; by default `min_choices`.
+        Candidates of a head key of D-C; `min_choices` by default.
 
     Examples
     --------
@@ -281,11 +323,18 @@ def memory_cost(
         d = n
     elif d is None:
         d = min_choices(shares, n, theta, epsilon)
-    return float(np.minimum(occurrences, np.where(shares >= theta, d, 2)).sum())
+    return float(np.minimum(occurrences, np.where(_in_head(shares, theta), d, 2)).sum())
 
 
 def coupon_collector_mean(n: int) -> Fraction:
-    """Return how many independent draws it takes on average to meet all of n workers, n H_n, exactly.
+    """Return how many independent draws it takes on average to meet all of n workers.
+
+    The result is n H_n, as an exact fraction.
+
+    Parameters
+    ----------
+    n : int
+        Workers.
 
     Examples
     --------
@@ -297,7 +346,16 @@ def coupon_collector_mean(n: int) -> Fraction:
 
 
 def all_workers_probability(n: int, draws: int) -> float:
-    """Return the chance that independent draws meet every one of n workers: what W-Choices gets without hashing.
+    """Return the chance that independent draws meet every one of n workers.
+
+    W-Choices reaches all workers for certain, because it does not hash the head keys.
+
+    Parameters
+    ----------
+    n : int
+        Workers.
+    draws : int
+        Independent draws.
 
     Examples
     --------
@@ -309,9 +367,10 @@ def all_workers_probability(n: int, draws: int) -> float:
 
 
 def coverage_moments(n: int, draws: int) -> tuple[Fraction, Fraction]:
-    """Return E[B/n] and E[(B/n)**2], B the different workers among independent draws: the second is at least the first squared.
+    """Return E[B/n] and E[(B/n)**2] for B, the number of different workers among independent draws.
 
-    The paper puts (b/n)**2 for the chance that a tail key's two workers both lie among B; the exact value is the second moment.
+    The paper puts (b/n)**2, the square of the first, for the chance that both workers of a tail key
+    lie among B. The exact value is the second, which is never smaller.
     """
     chances = occupancy_distribution(n, draws)
     first = sum((chance * Fraction(j, n) for j, chance in enumerate(chances)), Fraction(0))

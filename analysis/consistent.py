@@ -1,6 +1,7 @@
-"""Theory of consistent grouping and of the power of random choices (paper 004, section V), printed and corrected.
+"""The theory of consistent grouping and of the power of random choices, printed and corrected.
 
-Everything is exact for exact input: give `fractions.Fraction` for a real number and the answer is one.
+It is that of Nasir et al. 2017, section V. Everything is exact for exact input: give a
+`fractions.Fraction` for a real number and the answer is one, too.
 """
 
 from __future__ import annotations
@@ -12,20 +13,24 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+# An epsilon means exactly the fraction that was written, as it does in the groupings.
+from .exact import exact, like
+
 
 def random_choices_imbalance_bound(m: int, n: int, epsilon: Any, sources: int = 1) -> Any:
-    """Return what the imbalance of the power of random choices stays below after m messages, whatever their keys.
+    """Return a bound on the imbalance of the power of random choices, whatever the keys.
 
-    The imbalance, largest load less mean load in messages, is less than epsilon m / n + s for s sources.
+    After m messages of s sources the imbalance, which is the largest load minus the mean load in
+    messages, is less than epsilon m / n + s.
 
     Parameters
     ----------
     m, n : int
         Messages so far and workers.
     epsilon : float or Fraction
-        The grouping's.
+        The grouping's epsilon.
     sources : int, default 1
-        Sources, each with loads of its own.
+        Number of sources, each of which keeps loads of its own.
 
     Returns
     -------
@@ -34,11 +39,13 @@ def random_choices_imbalance_bound(m: int, n: int, epsilon: Any, sources: int = 
 
     Notes
     -----
-    Proof. Take the last message that a source put on worker w, the t-th of that source's m_s. Just before it the source's load on
-    w was below (1 + epsilon) t / n, by the test that let it in (or because w was least loaded, so at most (t - 1) / n). After it
-    the load is below (1 + epsilon) t / n + 1 <= (1 + epsilon) m_s / n + 1 and has not changed since. Summed over the sources the
-    load of w is below (1 + epsilon) m / n + s; less the mean m / n, that is epsilon m / n + s. The paper's epsilon m / n fails
-    at the first message: one worker has load 1, the mean is 1 / n, and 1 - 1 / n > epsilon / n once epsilon < n - 1.
+    Proof. Take the last message that a source put on worker w, the t-th of that source's m_s. Just
+    before it the source's load on w was below (1 + epsilon) t / n, by the test that let it in (or
+    because w was least loaded, so at most (t - 1) / n). After it the load is below (1 + epsilon) t
+    / n + 1 <= (1 + epsilon) m_s / n + 1 and has not changed since. Summed over the sources the load
+    of w is below (1 + epsilon) m / n + s; less the mean m / n, that is epsilon m / n + s. The
+    paper's epsilon m / n fails at the first message: one worker has load 1, the mean is 1 / n, and
+    1 - 1 / n > epsilon / n once epsilon < n - 1.
 
     Examples
     --------
@@ -48,20 +55,20 @@ def random_choices_imbalance_bound(m: int, n: int, epsilon: Any, sources: int = 
     Fraction(2, 1)
     """
     _counts(m=m, n=n, sources=sources)
-    return _positive("epsilon", epsilon) * m / n + sources
+    return like(epsilon, exact(_positive("epsilon", epsilon)) * m / n + sources)
 
 
 def random_choices_imbalance_printed(m: int, n: int, epsilon: Any) -> Any:
-    """Return the bound as printed in section V-A, epsilon m / n, which fails for the first messages."""
+    """Return the bound as printed in section V-A, epsilon m / n, which fails at first."""
     _counts(m=m, n=n)
-    return _positive("epsilon", epsilon) * m / n
+    return like(epsilon, exact(_positive("epsilon", epsilon)) * m / n)
 
 
 def shuffle_memory_bound(p: Any, m: int, n: int) -> int:
-    """Return Eq. 1: at most so many (key, worker) pairs are expected with shuffle grouping.
+    """Return Eq. 1: the most (key, worker) pairs that shuffle grouping makes in expectation.
 
-    An upper bound in expectation: key i occurs f_i times and is on at most min(f_i, n) workers, whose mean is at most
-    min(p_i m, n) as the minimum is concave.
+    Key i occurs f_i times and is on at most min(f_i, n) workers. The mean of that is at most
+    min(p_i m, n), because the minimum is concave.
 
     Parameters
     ----------
@@ -75,16 +82,20 @@ def shuffle_memory_bound(p: Any, m: int, n: int) -> int:
 
 
 def random_choices_memory_printed(p: Any, n: int, epsilon: float) -> int:
-    """Return Eq. 2 as printed: the sum of ceil(p_i n / (1 + epsilon)), which counts keys that never occur."""
+    """Return Eq. 2 as printed, the sum of ceil(p_i n / (1 + epsilon)).
+
+    It counts also the keys that never occur.
+    """
     _counts(n=n)
     return int(np.ceil(np.asarray(p, float) * n / (1.0 + _positive("epsilon", epsilon))).sum())
 
 
 def random_choices_memory_bound(frequencies: Any, n: int, epsilon: float, sources: int = 1) -> int:
-    """Return the least number of (key, worker) pairs that the power of random choices can make of a stream.
+    """Return the fewest (key, worker) pairs that the power of random choices can make of a stream.
 
-    A key that occurs f times fills at least f / ((1 + epsilon) m / n + s) workers, as none takes more in all. Eq. 2 corrected:
-    for what occurred, and with the + s of the imbalance bound.
+    A key that occurs f times fills at least f / ((1 + epsilon) m / n + s) workers, because no
+    worker takes more than that in all. This is Eq. 2 corrected: it counts the keys that did occur,
+    and it has the + s of the imbalance bound.
 
     Parameters
     ----------
@@ -93,53 +104,63 @@ def random_choices_memory_bound(frequencies: Any, n: int, epsilon: float, source
     n : int
         Workers.
     epsilon : float
-        The grouping's.
+        The grouping's epsilon.
     sources : int, default 1
-        Sources.
+        Number of sources.
     """
     _counts(n=n, sources=sources)
-    frequencies = np.asarray(frequencies)
-    room = (1.0 + _positive("epsilon", epsilon)) * float(frequencies.sum()) / n + sources
-    return int(np.ceil(frequencies / room).sum())
+    distinct, keys = np.unique(np.asarray(frequencies), return_counts=True)
+    messages = int(distinct @ keys)
+    room = (1 + exact(_positive("epsilon", epsilon))) * messages / n + sources
+    return sum(math.ceil(f / room) * k for f, k in zip(distinct.tolist(), keys.tolist()))
 
 
 def replicated_everywhere_possible(n: int, epsilon: Any) -> bool:
-    """Return whether a key can be on all workers of the power of random choices by overflow alone, by the paper's argument.
+    """Return whether a key can reach all workers by overflow alone, by the paper's argument.
 
-    For that n - 1 workers must be full, at 1 + epsilon times the mean each: (n - 1)(1 + epsilon) <= n, so epsilon <= 1 / (n - 1).
-    The argument is about one moment; a key may still visit workers one after the other as the level rises.
+    For that n - 1 workers must be full, each at 1 + epsilon times the mean: (n - 1)(1 + epsilon) <=
+    n, and so epsilon <= 1 / (n - 1). The argument is about one moment. Over time a key can still
+    visit the workers one after the other, as the limit rises.
     """
     _counts(n=n)
-    return (n - 1) * (1 + _positive("epsilon", epsilon)) <= n
+    return (n - 1) * (1 + exact(_positive("epsilon", epsilon))) <= n
 
 
 def optimal_share(capacity: Any, n: int, virtual: int) -> Any:
-    """Return a worker's optimal number of virtual workers, c n alpha, for capacities that sum to 1 (section V-A2)."""
+    """Return a worker's optimal number of virtual workers, c n alpha (section V-A2).
+
+    Capacities sum to 1.
+    """
     return capacity * n * virtual
 
 
 def least_share_of_overloaded(capacity: Any, n: int, virtual: int, epsilon: Any, threshold: Any) -> Any:
-    """Return the least number of virtual workers of a worker with load at least `threshold` times its capacity.
+    """Return the least number of virtual workers that an overloaded worker holds.
 
-    Each virtual worker has load at most 1 / (n alpha) + epsilon, so an overloaded worker holds at least
-    threshold c / (1 / (n alpha) + epsilon) of them. Exact; the printed form is `least_share_printed`.
+    A worker is overloaded when its load is at least `threshold` times its capacity. Each virtual
+    worker has a load of at most 1 / (n alpha) + epsilon, so an overloaded worker holds at least
+    threshold c / (1 / (n alpha) + epsilon) of them. This is exact; `least_share_printed` has the
+    form of the paper.
 
     Parameters
     ----------
     capacity : float or Fraction
-        Its capacity c, where all capacities sum to 1.
+        The worker's capacity c, where all capacities sum to 1.
     n, virtual : int
         Workers, and virtual workers for each (alpha).
     epsilon : float or Fraction
         How far a virtual worker's load may be above 1 / (n alpha), where all load is 1.
     threshold : float or Fraction
-        theta_b.
+        The paper's theta_b.
     """
     return threshold * capacity / (Fraction(1, n * virtual) + epsilon)
 
 
 def least_share_printed(capacity: Any, n: int, virtual: int, epsilon: Any, threshold: Any) -> Any:
-    """Return the weaker bound that the paper takes from Bernoulli's inequality: theta_b c n alpha (1 - epsilon n alpha)."""
+    """Return the weaker bound that the paper takes from Bernoulli's inequality.
+
+    It is theta_b c n alpha (1 - epsilon n alpha).
+    """
     return threshold * capacity * n * virtual * (1 - epsilon * n * virtual)
 
 
@@ -152,7 +173,10 @@ class LemmaHypotheses(NamedTuple):
 
 
 def lemma_hypotheses(p1: Any, m: int, n: int, virtual: int = 1, d: int = 2) -> LemmaHypotheses:
-    """Return which hypotheses of Lemmas 5.1 (both) and 5.2 (the first) hold: they are about the n alpha bins, not the n workers.
+    """Return which hypotheses of Lemmas 5.1 and 5.2 hold.
+
+    Lemma 5.1 needs both, Lemma 5.2 only the first. They are about the n alpha bins, not about the n
+    workers.
 
     Parameters
     ----------
@@ -180,7 +204,11 @@ def lemma_hypotheses(p1: Any, m: int, n: int, virtual: int = 1, d: int = 2) -> L
 
 
 class Granularity(NamedTuple):
-    """Whether whole virtual workers can bring every worker into the band, and the counts that do (None where they cannot)."""
+    """Whether whole virtual workers can bring every worker into the band, and with which counts.
+
+    `shares` is None where they cannot. `lowest` and `highest` are the fewest and the most virtual
+    workers that each worker may hold.
+    """
 
     feasible: bool
     shares: tuple[int, ...] | None
@@ -191,10 +219,11 @@ class Granularity(NamedTuple):
 def granularity(
     capacities: Sequence[Any], virtual: int, idle: Any = "0.75", busy: Any = "0.85", utilisation: Any = "0.8"
 ) -> Granularity:
-    """Return whether `virtual` virtual workers a worker can be dealt so that every utilisation is within [idle, busy].
+    """Return whether virtual workers can be dealt so that every utilisation is within [idle, busy].
 
-    With V virtual workers of equal load, a worker of capacity c that holds a of them has utilisation a / V * u * C / c, for
-    total capacity C and overall utilisation u. Each worker thus needs a whole number within an interval, and the
+    There are `virtual` virtual workers for each worker. With V virtual workers of equal load, a
+    worker of capacity c that holds a of them has utilisation a / V * u * C / c, for total capacity
+    C and overall utilisation u. Each worker thus needs a whole number within an interval, and the
     numbers must sum to V.
 
     Parameters
@@ -204,7 +233,8 @@ def granularity(
     virtual : int
         Virtual workers for each worker.
     idle, busy, utilisation : str, float or Fraction, default 0.75, 0.85 and 0.8
-        The band, and the load over all capacity. Strings are exact decimals.
+        The band of utilisations, and the load as a share of all capacity. Strings are exact
+        decimals.
 
     Examples
     --------
@@ -239,7 +269,9 @@ def virtual_workers_needed(
     utilisation: Any = "0.8",
     maximum: int = 10_000,
 ) -> int:
-    """Return the fewest virtual workers a worker with which every worker's utilisation can lie within [idle, busy].
+    """Return how many virtual workers each worker needs, so that `granularity` is feasible.
+
+    It is the least number with which every worker's utilisation can lie within [idle, busy].
 
     Parameters
     ----------
@@ -263,14 +295,16 @@ def virtual_workers_needed(
 
 
 def saturated_throughput(shares: Any, capacities: Any) -> float:
-    """Return how fast a closed system can run when a fixed part of all messages goes to each worker: the fullest worker sets the pace.
+    """Return how fast a closed system can run when each worker gets a fixed part of all messages.
+
+    The worker with the most messages for its capacity sets the pace.
 
     Parameters
     ----------
     shares : array_like of float
         The part of the messages that each worker gets.
     capacities : array_like of float
-        Messages a unit of time that each can serve.
+        Messages that each worker can serve in a unit of time.
     """
     shares, capacities = np.asarray(shares, float), np.asarray(capacities, float)
     used = shares > 0

@@ -1,20 +1,24 @@
-"""The theory of pipeline-based linear scheduling (paper 002): the closed form, its counts and its limits.
+"""The theory of pipeline-based linear scheduling: the closed form, its counts and its limits.
 
-**The closed form.** With G = gcd(t, N), t' = t/G, N' = N/G, u = t'^-1 mod N' (0 if N' = 1), p = rho G + rho' and j =
-c G + c', the matrix M'_inter and its extension to N rows are
+It is about the method of Tantalaki et al. 2020.
+
+**The closed form.** With G = gcd(t, N), t' = t/G, N' = N/G, u = t'^-1 mod N' (0 if N' = 1), p = rho
+G + rho' and j = c G + c', the matrix M'_inter and its extension to N rows are
 
     L[p][j] = ((rho' - c') mod G) N' + ((c - rho) u mod N').
 
-*Proof.* Row i of M'_init holds floor((iN + j)/t). Write i = m t' + k (k its class) and j = cG + c'. Then iN + j =
-mN't + kN'G + cG + c' with t = t'G, so the entry is m N' + floor((kN' + c)/t'), because c' < G cannot carry. Eq. 6
-sends the row to block row k, place m inside it: block (k, c) has entry m N' + floor((kN' + c)/t') in its row m. Eq.
-10 sends the block to block row rho = (kN' + c) mod t', so kN' + c = rho + v t' for v = floor((kN' + c)/t') in
-0..N'-1, hence v t' = c - rho (mod N'). As t' and N' have no common factor, v = (c - rho) u mod N'; and for given rho
-and c exactly one k in 0..t'-1 leads there, so Eq. 10 is a bijection. Eq. 11 sends (m, c') to row rho' = (m + c') mod
-G, so m = (rho' - c') mod G. Together that is L. For fixed rho the map c -> v is a bijection of 0..N'-1 and for fixed
-rho' the map c' -> m one of 0..G-1, so every row is a permutation of 0..N-1; the same holds for rho and rho', so every
-column of N successive rows is one too: a Latin square, for every t and N, G = 1 included. Shifting rho and c by 1
-together changes nothing, which is how the missing block rows follow from those before. QED.
+*Proof.* Row i of M'_init holds floor((iN + j)/t). Write i = m t' + k (k its class) and j = cG + c'.
+Then iN + j = mN't + kN'G + cG + c' with t = t'G, so the entry is m N' + floor((kN' + c)/t'),
+because c' < G cannot carry. Eq. 6 sends the row to block row k, place m inside it: block (k, c) has
+entry m N' + floor((kN' + c)/t') in its row m. Eq. 10 sends the block to block row rho = (kN' + c)
+mod t', so kN' + c = rho + v t' for v = floor((kN' + c)/t') in 0..N'-1, hence v t' = c - rho (mod
+N'). As t' and N' have no common factor, v = (c - rho) u mod N'; and for given rho and c exactly one
+k in 0..t'-1 leads there, so Eq. 10 is a bijection. Eq. 11 sends (m, c') to row rho' = (m + c') mod
+G, so m = (rho' - c') mod G. Together that is L. For fixed rho the map c -> v is a bijection of
+0..N'-1 and for fixed rho' the map c' -> m is one of 0..G-1, so every row is a permutation of
+0..N-1. The same holds for rho and rho', so every column of N successive rows is one, too: a Latin
+square, for every t and N, G = 1 included. Shifting rho and c by 1 together changes nothing, which
+is how the missing block rows follow from those before. QED.
 """
 
 from __future__ import annotations
@@ -27,7 +31,9 @@ import numpy as np
 
 
 def allocation_period(t: int, n: int) -> int:
-    """Return LCM(t, N): tasks apart by a multiple of it, and only those, share node and class (Proposition 1.1).
+    """Return LCM(t, N), the period of the allocation (Proposition 1.1).
+
+    Tasks share both node and class exactly when their numbers differ by a multiple of it.
 
     Parameters
     ----------
@@ -46,14 +52,16 @@ def allocation_period(t: int, n: int) -> int:
 
 
 def latin_entry(t: int, n: int, row: int, column: int) -> int:
-    """Return L[row][column] of the closed form; rows beyond t extend the matrix towards N rows and repeat after N.
+    """Return L[row][column] of the closed form.
+
+    Rows beyond t extend the matrix to N rows; after N rows it repeats itself.
 
     Parameters
     ----------
     t, n : int
-        Tasks of a component, nodes.
+        Tasks of a component, and nodes.
     row, column : int
-        Step and node.
+        The step and the node.
 
     Examples
     --------
@@ -75,15 +83,16 @@ def latin_matrix(t: int, n: int, rows: int) -> np.ndarray:
 
 
 def pipeline_moves(t: int, n: int) -> dict[str, int]:
-    """Return how many rows Eq. 6 moves, how many blocks Eq. 10 moves, and what the paper prints for each.
+    """Return how many rows Eq. 6 moves, how many blocks Eq. 10 moves, and the paper's counts.
 
-    Of the t rows of Eq. 6 those with i mod t' = 0 and i div t' = 0, and others by coincidence, stay; of the t'N'
-    blocks of Eq. 10 those with (rN' + c) mod t' = r. Both counts grow with the whole matrix, not with t' or N' alone.
+    Of the t rows of Eq. 6 those with i mod t' = 0 and i div t' = 0 stay, and others by coincidence.
+    Of the t'N' blocks of Eq. 10 those with (rN' + c) mod t' = r stay. Both counts grow with the
+    whole matrix, not with t' or N' alone.
 
     Parameters
     ----------
     t, n : int
-        Tasks of a component, nodes.
+        Tasks of a component, and nodes.
 
     Examples
     --------
@@ -107,8 +116,8 @@ def pipeline_moves(t: int, n: int) -> dict[str, int]:
 def busy_fraction_bound(upstream_tasks: int, nodes: int, stall_slots: int = 0) -> Fraction:
     """Return the largest share of time a bolt can be busy when sending is gated by steps.
 
-    In a cycle of `nodes` steps and its stalls each upstream task may send a bolt one part, and a part keeps it busy
-    one slot.
+    In a cycle of `nodes` steps and its stalls each upstream task may send one part to the bolt, and
+    a part keeps the bolt busy for one slot.
 
     Parameters
     ----------
@@ -129,10 +138,11 @@ def busy_fraction_bound(upstream_tasks: int, nodes: int, stall_slots: int = 0) -
 
 
 def inter_node_share_bound(sender_tasks: int, receiver_tasks: int, nodes: int) -> Fraction:
-    """Return the least share of a stream that crosses nodes when a Latin square places the tasks, as the method does.
+    """Return the least share of a stream that crosses nodes when a Latin square places the tasks.
 
-    A component then has between floor(t/N) and ceil(t/N) tasks on a node. With at most one on a node, at most min(s,
-    r) of the s r pairs of tasks share one, and the share is at least 1 - 1/max(s, r): 1 - 1/t for full components.
+    The method places them so. A component then has between floor(t/N) and ceil(t/N) tasks on a
+    node. With at most one on a node, at most min(s, r) of the s r pairs of tasks share a node, and
+    the share that crosses is at least 1 - 1/max(s, r), which is 1 - 1/t for full components.
 
     Parameters
     ----------
@@ -151,17 +161,17 @@ def inter_node_share_bound(sender_tasks: int, receiver_tasks: int, nodes: int) -
         sorted((tasks // nodes + (j < tasks % nodes) for j in range(nodes)), reverse=True)
         for tasks in (sender_tasks, receiver_tasks)
     ]
-    together = sum(
-        a * b for a, b in zip(*most)
-    )  # the heavier nodes of the one on those of the other: the rearrangement bound
+    # Most pairs share a node when the fuller nodes coincide (rearrangement inequality).
+    together = sum(a * b for a, b in zip(*most))
     return 1 - Fraction(together, sender_tasks * receiver_tasks)
 
 
 def birkhoff_bound(demand: np.ndarray) -> float:
-    """Return the fewest unit slots in which one-to-one steps can carry a demand: its largest row or column sum.
+    """Return the fewest slots in which one-to-one steps can carry a demand.
 
-    Every step is a permutation, so a node sends one unit and receives one unit a slot, which gives the lower bound; the
-    Birkhoff-von Neumann theorem gives steps and weights that reach it. The paper's schedule runs all N permutations for
+    That is the largest sum of a row or a column. In each slot a step, which is a permutation, lets
+    a node send one unit and receive one, which gives the lower bound; the Birkhoff-von Neumann
+    theorem gives steps and weights that reach it. The paper's schedule runs all N permutations for
     equally long and needs N times the largest entry.
 
     Parameters
@@ -181,10 +191,12 @@ def birkhoff_bound(demand: np.ndarray) -> float:
 
 
 def birkhoff_steps(demand: np.ndarray, resolution: int = 10**6) -> list[tuple[float, np.ndarray]]:
-    """Return weighted permutations that cover a demand in `birkhoff_bound` slots: (weight, receiver of each node).
+    """Return weighted permutations that cover a demand in `birkhoff_bound` slots.
 
-    The demand is rounded up to multiples of its largest entry / `resolution`, so that all that follows is exact; it is filled
-    up to equal line sums, then permutations are taken off it, each with its smallest entry.
+    Each is a pair (weight, receiver of each node). The demand is rounded up to multiples of its
+    largest entry / `resolution`, so that everything after that is exact. It is filled up until all
+    rows and columns have the same sum; then permutations are taken off it, each with its smallest
+    entry as weight.
 
     Parameters
     ----------
@@ -197,7 +209,8 @@ def birkhoff_steps(demand: np.ndarray, resolution: int = 10**6) -> list[tuple[fl
     --------
     >>> import numpy as np
     >>> from streamlb.analysis import birkhoff_steps
-    >>> sorted((weight, step.tolist()) for weight, step in birkhoff_steps(np.array([[1.0, 2.0], [2.0, 1.0]])))
+    >>> steps = birkhoff_steps(np.array([[1.0, 2.0], [2.0, 1.0]]))
+    >>> sorted((weight, step.tolist()) for weight, step in steps)
     [(1.0, [0, 1]), (2.0, [1, 0])]
     """
     from scipy.optimize import linear_sum_assignment
@@ -207,7 +220,8 @@ def birkhoff_steps(demand: np.ndarray, resolution: int = 10**6) -> list[tuple[fl
     left = _filled(np.ceil(demand / unit - 1e-6).astype(np.int64))
     steps = []
     while left.any():
-        # Equal line sums: a permutation within the support exists (Birkhoff), and the assignment of least cost is one.
+        # All rows and columns have the same sum, so there is a permutation within the support
+        # (Birkhoff), and the assignment of least cost is one.
         rows, columns = linear_sum_assignment(left == 0)
         weight = int(left[rows, columns].min())
         steps.append((float(weight * unit), columns.astype(np.int64)))
@@ -216,9 +230,11 @@ def birkhoff_steps(demand: np.ndarray, resolution: int = 10**6) -> list[tuple[fl
 
 
 def weighted_schedule(demand: np.ndarray, length: int) -> np.ndarray:
-    """Return `length` steps repeating the permutations of `birkhoff_steps` by weight, spread evenly: int64[length, N].
+    """Return `length` steps that repeat the permutations of `birkhoff_steps` by their weights.
 
-    Every permutation appears at least once when `length` allows it, so that no pair of nodes with traffic is left out.
+    The result is int64[length, N], with the turns of each permutation spread evenly. Every
+    permutation appears at least once when `length` allows it, so that no pair of nodes with traffic
+    is left out.
     """
     steps = birkhoff_steps(demand)
     weights = np.array([weight for weight, _ in steps])
@@ -233,7 +249,7 @@ def weighted_schedule(demand: np.ndarray, length: int) -> np.ndarray:
 
 
 def _filled(demand: np.ndarray) -> np.ndarray:
-    """Return the demand with entries added until every row and column has the largest line sum."""
+    """Return the demand, added to until every row and column has the sum of the largest of them."""
     filled, line = demand.copy(), int(max(demand.sum(axis=0).max(), demand.sum(axis=1).max()))
     rows, columns = line - filled.sum(axis=1), line - filled.sum(axis=0)
     i = j = 0
@@ -252,9 +268,10 @@ def _filled(demand: np.ndarray) -> np.ndarray:
 def relabelling_shares(
     t: int, n: int, counts: list[int], edges: list[tuple[int, int]], places: tuple[int, ...]
 ) -> tuple[Fraction, list[Fraction]]:
-    """Return (inter-node share of the traffic, load of each node) when component v takes base value places[v], exactly.
+    """Return the inter-node share of the traffic and the load of each node, exactly.
 
-    Every spout task emits one tuple, each receiving component gets a copy, tasks share evenly.
+    Component v takes base value places[v]. Every spout task emits one tuple, each receiving
+    component gets a copy, and the tasks of a component share evenly.
     """
     where = [[_column(t, n, q, place) for q in range(tasks)] for place, tasks in zip(places, counts)]
     rates = _rates(counts, edges)
@@ -275,10 +292,10 @@ def relabelling_shares(
 def best_relabelling(
     t: int, n: int, counts: list[int], edges: list[tuple[int, int]], load_factor: Fraction | int = 0
 ) -> tuple[Fraction, tuple[int, ...]]:
-    """Return the exact least objective over all relabellings, and one that reaches it, by trying them all.
+    """Return the least objective over all relabellings, and one that reaches it, by trying all.
 
-    The objective is the inter-node share plus `load_factor` times the squared coefficient of variation of the loads.
-    For small cases only: there are n!/(n - components)! relabellings.
+    The objective is the inter-node share plus `load_factor` times the squared coefficient of
+    variation of the loads. For small cases only: there are n!/(n - components)! relabellings.
     """
     best: tuple[Fraction, tuple[int, ...]] | None = None
     for places in itertools.permutations(range(n), len(counts)):
@@ -300,7 +317,10 @@ def _column(t: int, n: int, row: int, value: int) -> int:
 
 
 def _rates(counts: list[int], edges: list[tuple[int, int]]) -> list[Fraction]:
-    """Return the tuples each component handles when each spout task emits one; components may come in any order."""
+    """Return the tuples that each component handles when each spout task emits one.
+
+    The components may come in any order.
+    """
     senders: list[list[int]] = [[] for _ in counts]
     for a, b in edges:
         senders[b].append(a)

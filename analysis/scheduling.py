@@ -1,6 +1,7 @@
-"""Greedy scheduling on identical machines (paper 000, section IV-A) and what POSG's protocol costs (theorem 3.3).
+"""Greedy scheduling on identical machines, and what POSG's protocol costs.
 
-Everything is exact: integers and fractions in, fractions out. Floats are taken at their exact binary value.
+These are section IV-A and theorem 3.3 of Rivetti et al. 2015. Everything is exact: integers and
+fractions go in, fractions come out. Floats are taken at their exact binary value.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ def _machines(k: int) -> int:
 
 
 def _exact(costs: Iterable[Any]) -> list[Fraction]:
-    """Return costs as fractions, NumPy's numbers at their exact value."""
+    """Return costs as fractions; NumPy's numbers are taken at their exact value."""
     exact = [Fraction(cost.item() if hasattr(cost, "item") else cost) for cost in costs]
     for at, cost in enumerate(exact):
         if cost < 0:
@@ -26,7 +27,14 @@ def _exact(costs: Iterable[Any]) -> list[Fraction]:
 
 
 def greedy_ratio(k: int) -> Fraction:
-    """Return 2 - 1/k: on k identical machines greedy takes at most this times the optimum (theorem 4.2).
+    """Return 2 - 1/k, the competitive ratio of greedy scheduling on k machines (theorem 4.2).
+
+    On identical machines greedy takes at most this many times as long as the optimum.
+
+    Parameters
+    ----------
+    k : int
+        How many machines.
 
     Examples
     --------
@@ -38,7 +46,16 @@ def greedy_ratio(k: int) -> Fraction:
 
 
 def makespan_lower_bound(costs: Iterable[Any], k: int) -> Fraction:
-    """Return the larger of mean load and largest cost: no schedule on k machines is shorter (equations 3, 4).
+    """Return the larger of the mean load and the largest cost (equations 3 and 4).
+
+    No schedule on k machines is shorter than that.
+
+    Parameters
+    ----------
+    costs : iterable of int, Fraction or float
+        What each task costs.
+    k : int
+        How many machines.
 
     Examples
     --------
@@ -51,7 +68,7 @@ def makespan_lower_bound(costs: Iterable[Any], k: int) -> Fraction:
 
 
 def greedy_makespan(costs: Iterable[Any], k: int) -> Fraction:
-    """Return the makespan of greedy scheduling in the order given, ties to the first machine."""
+    """Return the makespan of greedy scheduling in the order given; the first machine wins ties."""
     load = [Fraction(0)] * _machines(k)
     for cost in _exact(costs):
         machine = load.index(min(load))
@@ -60,16 +77,17 @@ def greedy_makespan(costs: Iterable[Any], k: int) -> Fraction:
 
 
 def greedy_makespan_bound(costs: Iterable[Any], k: int) -> Fraction:
-    """Return sum/k + (1 - 1/k) max: what equation 2 gives for greedy scheduling in any order."""
+    """Return sum/k + (1 - 1/k) max, the bound of equation 2 for greedy scheduling in any order."""
     exact, k = _exact(costs), _machines(k)
     return sum(exact, Fraction(0)) / k + (1 - Fraction(1, k)) * max(exact, default=Fraction(0))
 
 
 def optimal_makespan(costs: Iterable[Any], k: int) -> Fraction:
-    """Return the least makespan of any schedule on k machines, by branch and bound; for some twenty costs at most.
+    """Return the least makespan of any schedule on k machines, by branch and bound.
 
-    Costs are placed from the largest down; a branch ends when it cannot beat the best schedule found, and of machines
-    with equal loads only the first is tried.
+    This is for some twenty costs at most. Costs are placed from the largest down. A branch ends
+    when it cannot beat the best schedule found so far, and of machines with equal loads only the
+    first is tried.
 
     Parameters
     ----------
@@ -112,7 +130,14 @@ def optimal_makespan(costs: Iterable[Any], k: int) -> Fraction:
 
 
 def tight_costs(k: int) -> list[Fraction]:
-    """Return costs on which greedy scheduling reaches its ratio: k(k-1) costs of 1/k, then one of 1.
+    """Return costs on which greedy scheduling reaches its ratio.
+
+    They are k(k-1) costs of 1/k and then one of 1.
+
+    Parameters
+    ----------
+    k : int
+        How many machines.
 
     Examples
     --------
@@ -127,7 +152,18 @@ def tight_costs(k: int) -> list[Fraction]:
 def completion_times(
     arrivals: Sequence[Any], costs: Sequence[Any], assignment: Sequence[int], k: int
 ) -> list[Fraction]:
-    """Return how long each tuple stays: its wait at its instance, first come first served, plus its execution.
+    """Return how long each tuple stays: its wait at its instance plus its execution.
+
+    Each instance serves its tuples first come, first served.
+
+    Parameters
+    ----------
+    arrivals, costs : sequence of int, Fraction or float
+        When each tuple arrives and how long its execution takes.
+    assignment : sequence of int
+        The instance of each tuple.
+    k : int
+        How many instances.
 
     Examples
     --------
@@ -146,19 +182,20 @@ def completion_times(
 def posg_message_bounds(m: int, window: int, k: int, resync: int | None = None) -> dict[str, int]:
     """Return the most messages that POSG exchanges over m tuples (theorem 3.3, with its constants).
 
-    An instance needs two windows for a pair of matrices, so m tuples give at most m / 2N pairs. Each pair starts at
-    most one synchronisation, as does each of the m / resync periodic ones, and a synchronisation has k replies.
+    An instance needs two windows for a pair of matrices, so m tuples give at most m / 2N pairs.
+    Each pair starts at most one synchronisation. There are at most m / resync periodic
+    synchronisations besides. Each synchronisation has k replies.
 
     Parameters
     ----------
     m : int
         Tuples of the stream.
     window : int
-        Executions between two looks at stability (N).
+        Executions between two checks of stability (the paper's N).
     k : int
         Instances.
     resync : int, optional
-        Tuples after which instances are asked again in RUN; None for never, as printed.
+        After how many tuples in RUN the instances are asked again. None, as printed: never.
 
     Examples
     --------

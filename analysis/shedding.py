@@ -1,8 +1,9 @@
-"""Load shedding under full knowledge (paper 003, section 4): the greedy shedder, the exact offline optimum, the gap.
+"""Load shedding under full knowledge: the greedy shedder, the exact offline optimum, the gap.
 
-Tuple i arrives at ``arrivals[i]`` and takes ``costs[i]``. A kept tuple waits until the operator is free; the greedy
-shedder keeps it exactly when the goal still holds with it. All functions compute in the numbers they are given:
-integers and fractions stay exact.
+This examines section 4 of Rivetti et al. 2016. Tuple i arrives at ``arrivals[i]`` and takes
+``costs[i]``. A kept tuple waits until the operator is free; the greedy shedder keeps it exactly
+when the goal still holds with it. All functions compute in the numbers they are given: integers and
+fractions stay exact.
 """
 
 from __future__ import annotations
@@ -52,7 +53,9 @@ def waits(arrivals: Sequence, costs: Sequence, kept: Sequence[int]) -> list:
 
 
 def running_averages(values: Sequence) -> list[Fraction]:
-    """Return the mean of each prefix, exactly: Q(j) for each kept j when fed with `waits`.
+    """Return the mean of each prefix, exactly.
+
+    For the result of `waits` that is the paper's Q(j) for each kept j.
 
     Parameters
     ----------
@@ -69,7 +72,7 @@ def running_averages(values: Sequence) -> list[Fraction]:
 
 
 def _holds(goal: str, total, kept: int, wait, threshold) -> bool:
-    """Say whether the goal still holds when a tuple with this wait joins `kept` tuples that waited `total`."""
+    """Say whether the goal holds with one more wait, after `kept` tuples that waited `total`."""
     if goal == "average":
         return total + wait <= threshold * (kept + 1)
     return wait <= threshold
@@ -102,8 +105,9 @@ def greedy_shedding(
     goal : {"average", "bound"}
         Whether the threshold is on the running average of the waits or on each wait.
     estimates : sequence, optional
-        What the shedder believes each tuple costs, instead of `costs`. A shedder that never believes too little never
-        lets the average pass the threshold: its waits are at least the true ones.
+        What the shedder believes each tuple costs; `costs` by default. A shedder that never
+        believes too little never lets the average pass the threshold, because the waits it reckons
+        with are at least the true ones.
 
     Examples
     --------
@@ -126,11 +130,12 @@ def greedy_shedding(
 
 
 def optimal_shedding(arrivals: Sequence, costs: Sequence, threshold, goal: str = "average") -> list[int]:
-    """Return a largest set of tuples that can be kept within the goal, knowing the whole stream: the offline optimum.
+    """Return a largest set of tuples that can be kept within the goal: the offline optimum.
 
-    Exact. States are (tuples kept, time the operator is free, summed wait); one is dropped only if another with as
-    many kept tuples is no later and has no larger sum, since then whatever may follow the one may follow the other.
-    The number of states can grow exponentially: for streams of up to about 25 tuples.
+    It knows the whole stream and is exact. Its states are (tuples kept, time the operator is free,
+    summed wait). A state is given up only if another with as many kept tuples is no later and has
+    no larger sum, since then whatever may follow the one may follow the other. The number of states
+    can grow exponentially, so this is for streams of up to about 25 tuples.
 
     Parameters
     ----------
@@ -162,7 +167,10 @@ def optimal_shedding(arrivals: Sequence, costs: Sequence, threshold, goal: str =
 
 
 def _pareto(states: list[tuple], now) -> list[tuple]:
-    """Keep the states that no other beats in both the time the operator is free (not before now) and the sum."""
+    """Return the states that no other state beats both in time and in summed wait.
+
+    The time is when the operator is free, and never before now.
+    """
     ranked = sorted(states, key=lambda state: (now if state[0] is None else max(state[0], now), state[1]))
     best: list[tuple] = []
     for state in ranked:
@@ -174,11 +182,11 @@ def _pareto(states: list[tuple], now) -> list[tuple]:
 def counterexamples(
     tuples: int, largest: int, goal: str = "average", equal_costs: bool = False, even_arrivals: bool = False
 ) -> Iterator[SheddingInstance]:
-    """Yield the streams on which the greedy shedder keeps fewer than the offline optimum, smallest first.
+    """Yield streams on which the greedy shedder keeps fewer than the optimum, smallest first.
 
-    All streams of `tuples` tuples whose gaps (from 0), costs and threshold (from 1) are whole numbers up to `largest`
-    are tried, in order of the sum of those numbers. The last tuple's cost delays no one and is set to 1 (or to the
-    common cost).
+    All streams of `tuples` tuples whose gaps (from 0), costs and threshold (from 1) are whole
+    numbers up to `largest` are tried, in order of the sum of those numbers. The last tuple's cost
+    delays nobody and is set to 1 (or to the common cost).
 
     Parameters
     ----------
@@ -215,7 +223,7 @@ def counterexamples(
 
 
 def _compositions(total: int, parts: int, largest: int) -> Iterator[tuple[int, ...]]:
-    """Yield the ways to write `total` as `parts` whole numbers in [0, largest], in lexicographic order."""
+    """Yield the ways to write `total` as `parts` numbers in [0, largest], in order."""
     if parts == 1:
         if total <= largest:
             yield (total,)
@@ -226,9 +234,10 @@ def _compositions(total: int, parts: int, largest: int) -> Iterator[tuple[int, .
 
 
 def needless_drops(instance: SheddingInstance, kept: Sequence[int], goal: str = "average") -> list[int]:
-    """Return the dropped tuples that could have been kept at the moment of their arrival, given what was kept before.
+    """Return the dropped tuples that could have been kept when they arrived.
 
-    The greedy shedder has none: that, and not optimality, is what its rule gives.
+    What was kept before them is given. The greedy shedder has no such tuples: that is what its rule
+    guarantees, and not that it keeps the most.
 
     Parameters
     ----------
@@ -257,16 +266,17 @@ def needless_drops(instance: SheddingInstance, kept: Sequence[int], goal: str = 
 
 
 def greedy_gap(kept_by_optimum: int, threshold: int = 1) -> SheddingInstance:
-    """Return a stream of which the greedy shedder keeps one tuple and the optimum this many: the gap has no bound.
+    """Return a stream of which the greedy shedder keeps one tuple and the optimum this many.
 
-    A long tuple comes first; the shedder keeps it, as it may, and everyone else then waits too long.
+    So the gap has no bound. A long tuple comes first; the shedder keeps it, as it may, and all
+    others then wait too long.
 
     Parameters
     ----------
     kept_by_optimum : int
-        At least 1.
+        How many tuples the optimum keeps, at least 1.
     threshold : int
-        Of the average wait.
+        The bound on the average wait.
 
     Examples
     --------
@@ -277,22 +287,24 @@ def greedy_gap(kept_by_optimum: int, threshold: int = 1) -> SheddingInstance:
     """
     if kept_by_optimum < 1:
         raise ValueError(f"kept_by_optimum must be at least 1, got {kept_by_optimum}")
-    # The last tuple still waits more than twice the threshold behind the long one, too much for an average over two.
+    # The last tuple still waits more than twice the threshold behind the long one, too much for an
+    # average over two.
     length = kept_by_optimum + 2 * threshold + 1
     arrivals = tuple(range(kept_by_optimum + 1))
     return SheddingInstance(arrivals, (length,) + (1,) * kept_by_optimum, threshold)
 
 
 def online_dilemma(threshold: int = 1) -> tuple[SheddingInstance, SheddingInstance]:
-    """Return two streams that begin alike and of which no online shedder can be optimal on both.
+    """Return two streams that begin alike, such that no online shedder is optimal on both.
 
-    The first is one long tuple: whoever drops it has dropped one where the optimum drops none. The second goes on
-    with short ones: whoever kept the long tuple drops at least two where the optimum drops one.
+    The first is one long tuple: a shedder that drops it has dropped one where the optimum drops
+    none. The second goes on with short ones: a shedder that kept the long tuple drops at least two
+    where the optimum drops one.
 
     Parameters
     ----------
     threshold : int
-        Of the average wait.
+        The bound on the average wait.
 
     Examples
     --------
@@ -305,10 +317,12 @@ def online_dilemma(threshold: int = 1) -> tuple[SheddingInstance, SheddingInstan
 
 
 def cost_error_share(costs: Sequence, columns: int, epsilon: float) -> float:
-    """Return the share of items whose expected estimate W/F is off by more than `epsilon` of their own cost.
+    """Return the share of items whose expected estimate is off by more than `epsilon`.
 
-    All items are equally frequent, as in the paper's analysis. An (epsilon, delta)-approximation of each cost would need at
-    most delta; with more items than columns the estimate is close to the mean of all, whatever the item.
+    The estimate is W/F, `epsilon` is a share of the item's own cost, and all items are equally
+    frequent, as in the paper's analysis. For an (epsilon, delta)-approximation of each cost this
+    share would have to be at most delta. With more items than columns the estimate is close to the
+    mean of all costs, whatever the item.
 
     Parameters
     ----------

@@ -1,8 +1,9 @@
-"""Count-Min and the pair of cost matrices: shapes, guarantees, and what an estimate is on average (POSG III-A and IV-B, LAS 4).
+"""Count-Min and the pair of cost matrices: shapes, guarantees, and the mean of an estimate.
 
-Everything here is about independent, uniform hash functions: each of r rows sends an item to one of c columns. With W and C the
-summed costs and the number of messages in item v's cell, the estimate is W/C. The formulas take Python integers and `Fraction` as
-well as floats, and are then exact.
+The statements are those of Rivetti et al. 2015, sections III-A and IV-B, and Rivetti et al. 2016,
+section 4. Everything here is about independent, uniform hash functions: each of r rows sends an
+item to one of c columns. With W the summed costs and C the number of messages in item v's cell, the
+estimate is W/C. The formulas also take Python integers and `Fraction`, and are exact then.
 """
 
 from __future__ import annotations
@@ -29,14 +30,17 @@ def count_min_shape(epsilon: float, delta: float, rounding: str = "ceil") -> tup
     delta : float
         The chance of a larger error, in (0, 1).
     rounding : {"ceil", "floor"}
-        How e/epsilon becomes whole. The papers print both: 4 columns for .70 and 55 for .05 are rounded up, 54 for .05 is rounded
-        down. Only "ceil" keeps the guarantee for one row; with "floor" it is `count_min_failure` that tells.
+        How e/epsilon becomes a whole number. The papers print both: 4 columns for .70 and 55 for
+        .05 are rounded up, 54 for .05 is rounded down. Only "ceil" keeps the guarantee for one row;
+        for "floor" ask `count_min_failure`.
 
     Examples
     --------
     >>> from streamlb.analysis import count_min_shape
-    >>> count_min_shape(0.05, 0.1), count_min_shape(0.05, 0.1, rounding="floor"), count_min_shape(0.7, 0.25)
-    ((4, 55), (4, 54), (2, 4))
+    >>> count_min_shape(0.05, 0.1), count_min_shape(0.05, 0.1, rounding="floor")
+    ((4, 55), (4, 54))
+    >>> count_min_shape(0.7, 0.25)
+    (2, 4)
     """
     epsilon = _check.real("epsilon", epsilon, 0, 1, low_open=True)
     delta = _check.real("delta", delta, 0, 1, low_open=True, high_open=True)
@@ -46,15 +50,17 @@ def count_min_shape(epsilon: float, delta: float, rounding: str = "ceil") -> tup
 
 
 def count_min_failure(epsilon: float, rows: int, columns: int) -> float:
-    """Return a bound on the chance that a key is over-counted by at least epsilon times the messages of other keys.
+    """Return a bound on the chance that a key is over-counted by more than is allowed.
 
-    In one row the expected excess is at most (m - f)/c, so by Markov's inequality it reaches epsilon (m - f) with probability at
-    most 1/(epsilon c); the least of independent rows does so with that probability to the power of the rows.
+    Allowed is less than epsilon times the messages of other keys. In one row the expected excess is
+    at most (m - f)/c, so by Markov's inequality it reaches epsilon (m - f) with probability at most
+    1/(epsilon c); the least of independent rows does so with that probability to the power of the
+    rows.
 
     Parameters
     ----------
     epsilon : float
-        The excess in question, as a share of the other messages; more than 0.
+        The excess as a share of the other messages; more than 0.
     rows, columns : int
         The shape of the sketch.
 
@@ -70,9 +76,10 @@ def count_min_failure(epsilon: float, rows: int, columns: int) -> float:
 
 
 def collision_probability(others: int, items: int, columns: Any) -> Any:
-    """Return the probability that a given set of `others` items, and no other, shares the cell of one item (POSG IV-B).
+    """Return the probability that just a given set of `others` items shares an item's cell.
 
-    It is (1/c)^i (1 - 1/c)^(n-1-i). Over the C(n-1, i) sets of every size i the probabilities sum to 1.
+    It is from Rivetti et al. 2015, section IV-B: (1/c)^i (1 - 1/c)^(n-1-i). Over the C(n-1, i) sets
+    of every size i the probabilities sum to 1.
 
     Parameters
     ----------
@@ -96,7 +103,7 @@ def collision_probability(others: int, items: int, columns: Any) -> Any:
 
 
 def expected_cost_estimate(costs: Any, columns: int) -> np.ndarray:
-    """Return E[W/C] of every item when all items are equally frequent (POSG Theorem 4.3).
+    """Return E[W/C] of every item when all are equally frequent (Rivetti et al. 2015, theorem 4.3).
 
     Parameters
     ----------
@@ -108,7 +115,8 @@ def expected_cost_estimate(costs: Any, columns: int) -> np.ndarray:
     Returns
     -------
     float64[n]
-        (S - w)/(n-1) - c (S - n w)/(n (n-1)) (1 - (1 - 1/c)^n), with S the sum of the costs; w itself if there is one item.
+        (S - w)/(n-1) - c (S - n w)/(n (n-1)) (1 - (1 - 1/c)^n), with S the sum of the costs; w
+        itself if there is only one item.
 
     Examples
     --------
@@ -128,7 +136,9 @@ def expected_cost_estimate(costs: Any, columns: int) -> np.ndarray:
 
 
 def theorem_4_3(w: Any, total: Any, n: Any, c: Any) -> Any:
-    """Return the right-hand side of Theorem 4.3 of POSG, in whatever arithmetic the arguments bring.
+    """Return the right-hand side of theorem 4.3 of Rivetti et al. 2015.
+
+    It is evaluated in the arithmetic that the arguments bring.
 
     Parameters
     ----------
@@ -166,7 +176,8 @@ def expected_cost_estimate_exact(frequencies: Sequence[Any], costs: Sequence[Any
     Returns
     -------
     Fraction or float
-        A `Fraction` if every number given is an integer or a `Fraction`, else a float, good to about ten digits.
+        A `Fraction` if every number given is an integer or a `Fraction`, else a float, good to
+        about ten digits.
 
     Examples
     --------
@@ -178,8 +189,9 @@ def expected_cost_estimate_exact(frequencies: Sequence[Any], costs: Sequence[Any
 
     Notes
     -----
-    Rational numbers are summed over every value that C can take. Otherwise E[1/(a + X)] is the integral of exp(-a s) E[exp(-X s)]
-    over s > 0, which turns the sum over all sets of colliding items into a product.
+    Rational numbers are summed over every value that C can take. Otherwise E[1/(a + X)] is the
+    integral of exp(-a s) E[exp(-X s)] over s > 0, which turns the sum over all sets of colliding
+    items into a product.
     """
     if len(frequencies) != len(costs):
         raise ValueError(f"costs must have as many entries as frequencies, {len(frequencies)}, got {len(costs)}")
@@ -194,7 +206,10 @@ def expected_cost_estimate_exact(frequencies: Sequence[Any], costs: Sequence[Any
 
 
 def _mean_by_sums(counts: list[Fraction], costs: list[Fraction], share: Fraction, item: int) -> Fraction:
-    """Walk over the other items, keeping for each possible C its probability and the mean of W on it."""
+    """Return E[W/C] by going through the other items one by one.
+
+    For each value that C can take, it keeps the probability and the mean of W over that event.
+    """
     mass = {counts[item]: (Fraction(1), counts[item] * costs[item])}
     for other, (count, cost) in enumerate(zip(counts, costs)):
         if other == item:
@@ -223,7 +238,8 @@ def _mean_by_integral(counts: np.ndarray, costs: np.ndarray, share: float, item:
         product = math.exp(float(np.log(keep).sum()) - s)
         return s * product * (costs[item] + float((work * share * fade / keep).sum()))
 
-    # exp(-s) is nothing beyond 745; below exp(-40) the integrand, at most s times the greatest cost, adds nothing.
+    # exp(-s) is 0 in floats beyond 745. Below exp(-40) the integrand, which is at most s times the
+    # greatest cost, adds nothing that a float could show.
     edges = [-40.0, -20.0, -10.0, -5.0, 0.0, math.log(745.0)]
     return sum(
         quad(integrand, low, high, epsabs=0, epsrel=1e-11, limit=200)[0] for low, high in itertools.pairwise(edges)
@@ -231,7 +247,9 @@ def _mean_by_integral(counts: np.ndarray, costs: np.ndarray, share: float, item:
 
 
 def cost_tail_bound(costs: Any, columns: int, rows: int, x: float) -> np.ndarray:
-    """Return, for each item, a bound on the chance that even the least W/C of all rows is at least x (POSG IV-B, LAS 4).
+    """Return for each item a bound on the chance that the least W/C of all rows is at least x.
+
+    The bound is that of Rivetti et al. 2015, section IV-B, and Rivetti et al. 2016, section 4.
 
     Parameters
     ----------
@@ -240,7 +258,7 @@ def cost_tail_bound(costs: Any, columns: int, rows: int, x: float) -> np.ndarray
     columns, rows : int
         The shape of the sketch.
     x : float
-        More than 0.
+        The estimate in question, more than 0.
 
     Returns
     -------
@@ -249,8 +267,9 @@ def cost_tail_bound(costs: Any, columns: int, rows: int, x: float) -> np.ndarray
 
     Notes
     -----
-    The bound is about the least ratio of the rows. A scheduler reads the row where C is least, and for that the bound can
-    fail: two items in two columns, costs 1 and 0, two rows, x = 1: the row of least C gives 1 with probability 3/4, the bound is 9/16.
+    The bound is about the least ratio of the rows. A scheduler reads the row where C is least, and
+    for that row the bound can fail. Take two items with costs 1 and 0, two columns, two rows and x
+    = 1: the row of least C gives 1 with probability 3/4, but the bound is 9/16.
 
     Examples
     --------

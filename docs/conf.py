@@ -1,4 +1,7 @@
-"""Sphinx settings. The API page is written from streamlb/__init__.pyi, so it cannot miss a public name."""
+"""Sphinx settings.
+
+The API page is written from streamlb/__init__.pyi, so that it cannot miss a public name.
+"""
 
 import os
 import pathlib
@@ -40,7 +43,8 @@ napoleon_use_rtype = False
 def _write_api() -> None:
     """Write api.md: a section for each comment of the stub, then the theory."""
     lines = ["# API", "", "Everything here is importable from `streamlb`; the theory from `streamlb.analysis`.", ""]
-    for line in (ROOT / "streamlb" / "__init__.pyi").read_text().splitlines()[1:]:
+    stub = (ROOT / "streamlb" / "__init__.pyi").read_text()
+    for line in stub[stub.index("from ") :].splitlines():  # without the comment at the top
         if line.startswith("# "):
             title = line[2:].rstrip(".")
             lines += [f"## {title[0].upper()}{title[1:]}", ""]

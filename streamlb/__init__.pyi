@@ -1,4 +1,5 @@
-# The public names of streamlb, one line each: read by type checkers, and by __init__.py, which loads a name on first use.
+# The public names of streamlb, one in each line. Type checkers read them here, and so does
+# __init__.py, which loads a name on first use.
 from streamlb._version import __version__ as __version__
 
 # keys, streams and metrics
@@ -44,14 +45,14 @@ from streamlb.groupings.w_choices import WChoices as WChoices
 # scheduling
 from streamlb.scheduling.greedy import greedy_schedule as greedy_schedule
 from streamlb.scheduling.posg import POSG as POSG
-from streamlb.scheduling.split import POSGInstance as POSGInstance
-from streamlb.scheduling.split import POSGScheduler as POSGScheduler
+from streamlb.scheduling.posg import POSGInstance as POSGInstance
+from streamlb.scheduling.posg import POSGScheduler as POSGScheduler
 
 # shedding
 from streamlb.shedding.baselines import FullKnowledge as FullKnowledge
 from streamlb.shedding.baselines import RandomShedder as RandomShedder
 from streamlb.shedding.baselines import StrawMan as StrawMan
-from streamlb.shedding.load_aware import LoadAwareShedder as LoadAwareShedder
+from streamlb.shedding.local import LoadAwareShedder as LoadAwareShedder
 from streamlb.shedding.remote import RemoteOperator as RemoteOperator
 from streamlb.shedding.remote import RemoteShedder as RemoteShedder
 
@@ -70,7 +71,7 @@ from streamlb.simulation.capacity import fast_and_slow as fast_and_slow
 from streamlb.simulation.capacity import simulate_capacity as simulate_capacity
 from streamlb.simulation.cluster import ClusterResult as ClusterResult
 from streamlb.simulation.cluster import simulate_cluster as simulate_cluster
-from streamlb.simulation.composed import simulate_shed_operator as simulate_shed_operator
+from streamlb.simulation.shed_operator import simulate_shed_operator as simulate_shed_operator
 from streamlb.simulation.operator import OperatorResult as OperatorResult
 from streamlb.simulation.operator import simulate_operator as simulate_operator
 from streamlb.simulation.pipeline import PipelineResult as PipelineResult

@@ -1,4 +1,4 @@
-"""`python -m streamlb` is `streamlb`."""
+"""Let `python -m streamlb` do what the command `streamlb` does."""
 
 import sys
 

@@ -1,7 +1,8 @@
-"""State as bytes: versioned, checked, and nothing but numbers in it.
+"""State as bytes: with a version and a checksum, and with nothing but numbers in it.
 
-Layout: magic ``SLB1``, the length of the header (uint32, little-endian), the header (JSON: class, version, parameters and
-each array's name, dtype and shape), the arrays one after the other, and a CRC-32 of everything before it.
+The layout is: the mark ``SLB1``; the length of the header (uint32, little-endian); the header
+(JSON: class, version, parameters, and each array's name, dtype and shape); the arrays one after the
+other; a CRC-32 of everything before it.
 """
 
 from __future__ import annotations
@@ -32,7 +33,10 @@ def pack(kind: str, version: int, parameters: dict[str, Any], arrays: dict[str, 
 
 
 def unpack(data: bytes, kind: str, version: int) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-    """Return (parameters, arrays) of what `pack` gave for this class and version; a ValueError for anything else."""
+    """Return the (parameters, arrays) that were given to `pack` for this class and version.
+
+    Anything else raises a ValueError.
+    """
     if not isinstance(data, (bytes, bytearray, memoryview)):
         raise TypeError(f"state must be bytes, got {type(data).__name__}")
     data = bytes(data)
@@ -64,7 +68,10 @@ def unpack(data: bytes, kind: str, version: int) -> tuple[dict[str, Any], dict[s
 
 
 def fill(target: np.ndarray, arrays: dict[str, np.ndarray], name: str) -> None:
-    """Copy the unpacked array `name` into `target`; a ValueError where it is absent or of another shape or dtype."""
+    """Copy the unpacked array `name` into `target`.
+
+    Raises a ValueError where the array is absent or has another shape or dtype.
+    """
     source = arrays.get(name)
     if source is None or source.shape != target.shape or source.dtype != target.dtype:
         raise ValueError(f"state must hold {name} of shape {target.shape} and dtype {target.dtype}")

@@ -1,6 +1,7 @@
-"""Periodic aggregation: partial counts that workers keep for split keys add up to the exact count (paper 004, section IV-D).
+"""Periodic aggregation: the partial counts of split keys add up to the exact counts.
 
-Counting is a sum, so it does not matter which worker counted what, nor how often the parts are collected.
+This is Nasir et al. 2017, section IV-D. Counting is a sum, so it does not matter which worker
+counted what, nor how often the parts are collected.
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ class PartialCounts:
         workers : array_like of int
             The worker of each message.
         weights : array_like of int, optional
-            How much each counts for; 1 by default.
+            What each message counts for; 1 by default.
         """
         keys = key_array(keys)
         workers = np.asarray(workers)
@@ -69,11 +70,14 @@ class PartialCounts:
             part[key] = part.get(key, 0) + weight
 
     def at(self, worker: int) -> dict[int, int]:
-        """Return what a worker holds since the last collection: key to partial count."""
+        """Return the partial counts that a worker holds since the last collection, by key."""
         return dict(self._parts[_check.integer("worker", worker, 0, self.workers - 1)])
 
     def collect(self) -> dict[int, int]:
-        """Add all partial counts to the totals, clear them, and return the totals: key to exact count so far."""
+        """Add all partial counts to the totals, clear them, and return the totals.
+
+        The totals are the exact counts so far, by key.
+        """
         for part in self._parts:
             for key, count in part.items():
                 self._totals[key] = self._totals.get(key, 0) + count

@@ -1,7 +1,8 @@
 """The command line: `streamlb validate`, `streamlb info`, `streamlb warmup`.
 
-A command is a function that adds its parser and one that runs it and returns the exit code: 0 done, 1 something failed, 2 what was
-asked for cannot be done (one line on stderr says why), 130 interrupted.
+Each command has one function that adds its parser and one that runs it and returns the exit code: 0
+when it is done, 1 when something failed, 2 when what was asked for cannot be done (one line on
+stderr says why), 130 when it was interrupted.
 """
 
 from __future__ import annotations
@@ -115,7 +116,7 @@ def _say(line: str) -> None:
 
 
 def _verdict_summary(judged: list) -> str:
-    """Return the table of verdicts by paper as text."""
+    """Return a table of the verdicts by paper, as text."""
     from streamlb.validation.verdicts import VERDICTS, count_verdicts
 
     lines = [f"{'paper':<8}" + "".join(f"{verdict:>16}" for verdict in VERDICTS)]

@@ -1,6 +1,7 @@
-"""What keys cost in memory: the (key, worker) pairs of a routing, counted chunk by chunk in a table of bits.
+"""What keys cost in memory: the (key, worker) pairs of a routing, counted in a table of bits.
 
-State of a footprint: seen uint64[keys, words], bit w of a key's row set once worker w has had the key.
+The state of a footprint is seen uint64[keys, words]: bit w of a key's row is set once worker w has
+had the key.
 """
 
 from __future__ import annotations
@@ -29,15 +30,17 @@ def _mark(keys, workers, seen):
 
 
 class KeyFootprint:
-    """Counts on how many workers each key has been, for keys 0 to keys - 1, over any number of chunks.
+    """Count on how many workers each of the keys 0 to keys - 1 has been.
 
-    A bit for each key and worker: about four times as fast as `ReplicationCounter`, and it knows each key's workers. That one takes any
-    keys, strings as well, and grows with the pairs that occur: for keys without a known end, or too many for a table.
+    Messages come in any number of chunks. It keeps one bit for each key and worker, is about four
+    times as fast as `ReplicationCounter`, and knows each key's workers. `ReplicationCounter` takes
+    keys of any kind, also strings, and grows with the pairs that occur: use it where the keys have
+    no known end, or are too many for a table.
 
     Parameters
     ----------
     keys : int
-        Keys are below this number, as those of `Zipf` are.
+        Keys are whole numbers below this one, as those of `Zipf` are.
     workers : int
         Number of workers.
 
@@ -75,7 +78,7 @@ class KeyFootprint:
 
     @property
     def per_key(self) -> np.ndarray:
-        """On how many workers each key has been: int64[keys]."""
+        """The number of workers that each key has been on: int64[keys]."""
         counts = np.zeros(self.keys, np.int64)
         for word in self._seen.T:
             for byte in np.ascontiguousarray(word).view(np.uint8).reshape(self.keys, 8).T:

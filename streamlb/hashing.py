@@ -1,14 +1,15 @@
-"""Hash kernels: a mixer, the routing family F_0, F_1, ..., the sketches' family, and xxhash64.
+"""Hash kernels: a 64-bit mixer, the routing family, a 2-universal family for sketches, xxhash64.
 
 Keys are uint64. The mixer is Stafford's variant 13 of MurmurHash3's finaliser (the one of
 SplitMix64), a bijection.
 
-The routing family gives each key a sequence of workers. A seed becomes two well-spread words, `add`
-and an odd `times`, and a key's hash is mix((key + add) * times): neighbouring seeds share nothing,
-and keys in arithmetic progression stay apart because the step is multiplied by a number of the
-seed's own. The upper half of that hash picks F_0, the lower half F_1, and F_i for i >= 2 is drawn
-from mix(hash + i * GOLDEN). Since the hash is mixed before i is added, no two keys have sequences
-that are shifted copies of each other.
+The routing family gives each key a sequence of workers F_0, F_1, .... A seed becomes two
+well-spread words, `add` and an odd `times`, and a key's hash is mix((key + add) * times). So
+neighbouring seeds have nothing in common, and keys in arithmetic progression stay apart, because
+their step is multiplied by a number of the seed's own. The upper half of the hash picks F_0, the
+lower half picks F_1, and F_i for i >= 2 is drawn from mix(hash + i * GOLDEN). The hash is mixed
+before i is added, so keys at a given distance do not have sequences that are shifted copies of each
+other.
 
 The sketch family is Thorup's pair-multiply-shift ("High speed hashing for integers and strings",
 2015, section 3.5), which is strongly universal from 64-bit keys to 32 bits for a0, a1 and b uniform
@@ -42,11 +43,11 @@ def mix(x):
 
 @njit(cache=True, nogil=True, forceinline=True)
 def fast_range(h, n):
-    """Map a hash to 0..n-1 by its upper 32 bits (Lemire's multiply-shift); n below 2**32."""
+    """Map a hash to 0..n-1 by its upper 32 bits (Lemire's multiply-shift); n is below 2**32."""
     return np.int64(((h >> _S32) * np.uint64(n)) >> _S32)
 
 
-Family = namedtuple("Family", "add times")  # a seed's two words, uint64 each; made once at the door of a kernel
+Family = namedtuple("Family", "add times")  # the two words of a seed, uint64 each; a kernel makes them once
 
 
 @njit(cache=True, nogil=True, forceinline=True)
@@ -64,13 +65,13 @@ def key_hash(key, family):
 
 @njit(cache=True, nogil=True, forceinline=True)
 def first_candidate(h, n):
-    """Return F_0, the first worker of n, of a key with hash `h`; n below 2**32."""
+    """Return F_0 of a key with hash `h`, its first worker of n; n is below 2**32."""
     return fast_range(h, n)
 
 
 @njit(cache=True, nogil=True, forceinline=True)
 def second_candidate(h, n):
-    """Return F_1, the second worker of n, of a key with hash `h`; n below 2**32."""
+    """Return F_1 of a key with hash `h`, its second worker of n; n is below 2**32."""
     return np.int64(((h & _LOW32) * np.uint64(n)) >> _S32)
 
 
@@ -84,7 +85,7 @@ def later_candidate(h, i, n):
 def candidate(h, i, n):
     """Return F_i of a key with hash `h`, the i-th worker of n (i from 0).
 
-    One nested family: F_0 and F_1 stay what they are as more are taken.
+    The family is nested: F_0 and F_1 stay what they are when more workers are taken.
     """
     if i == 0:
         return first_candidate(h, n)
@@ -145,12 +146,18 @@ def derive(seed: int, count: int) -> np.ndarray:
 
 @njit(cache=True, nogil=True)
 def hash_one(key, seed):
-    """Return a key's hash under the routing family of a seed, for callers outside of kernels."""
+    """Return a key's hash under the routing family of a seed.
+
+    This is `key_hash` for callers outside of kernels.
+    """
     return key_hash(key, family_of(seed))
 
 
 def sketch_family(rows: int, seed: int) -> np.ndarray:
-    """Return (a0, a1, b) of `rows` independent 2-universal functions: uint64[rows, 3]."""
+    """Return the parameters of `rows` independent 2-universal functions.
+
+    The result is uint64[rows, 3], with a0, a1 and b in each row.
+    """
     return derive(seed, 3 * rows).reshape(rows, 3)
 
 
@@ -159,9 +166,9 @@ def sketch_work(rows: int) -> np.ndarray:
     return np.empty((rows + 1, BLOCK), np.uint64)
 
 
-# xxhash64 (Y. Collet's published specification), over the bytes data[start:stop]. These four take
-# bytes objects as well as arrays; they are compiled into the kernels of keys.py, each of which has
-# one signature and is cached, and are not cached themselves.
+# xxhash64 (Y. Collet's published specification) over the bytes data[start:stop]. These kernels take
+# bytes objects as well as arrays and are not cached themselves. They are compiled into the kernels
+# of keys.py, each of which has one signature and is cached.
 _P1 = np.uint64(0x9E3779B185EBCA87)
 _P2 = np.uint64(0xC2B2AE3D27D4EB4F)
 _P3 = np.uint64(0x165667B19E3779F9)

@@ -1,10 +1,11 @@
-"""The one door for keys: whatever a key is and whatever holds it, it becomes the same 64-bit number.
+"""The one way in for keys: whatever a key is and whatever holds it, it becomes one 64-bit number.
 
-An integer from -2**63 to 2**64 - 1 is itself modulo 2**64; one beyond that is refused.
-A str or bytes becomes xxhash64 with seed 42 over its (UTF-8) bytes, which is what Spark's SQL
-function ``xxhash64`` gives for a string or binary column: a key routed in Python and in Spark lands on the same worker.
-Everything else is refused with the position of the first bad key. Kernels downstream rely on the result being uint64, C-contiguous and
-writeable, always: read-only or strided arrays would compile them again.
+An integer from -2**63 to 2**64 - 1 is itself modulo 2**64; an integer beyond that is refused. A str
+or bytes becomes its xxhash64 with seed 42 over the (UTF-8) bytes. Spark's SQL function ``xxhash64``
+gives the same for a string or binary column, so that a key routed in Python and in Spark lands on
+the same worker. Everything else is refused, and the error names the position of the first bad key.
+The kernels rely on arrays of keys being uint64, C-contiguous and writeable: for a read-only or
+strided array Numba would compile them again.
 """
 
 from __future__ import annotations
@@ -38,12 +39,14 @@ def _hash_many(data, offsets, out):
 
 
 def key_int(key: Any) -> int:
-    """Return one key as a signed 64-bit Python int: the form in which a live call hands it to a kernel.
+    """Return one key as a signed 64-bit Python int.
+
+    This is the form in which a live call hands a key to a kernel.
 
     Parameters
     ----------
     key : int, str or bytes
-        NumPy integers, ``numpy.str_`` and ``numpy.bytes_`` too.
+        NumPy's integers, ``numpy.str_`` and ``numpy.bytes_`` are taken, too.
 
     Examples
     --------
@@ -73,23 +76,26 @@ def key_int(key: Any) -> int:
 
 
 def key_array(keys: Any) -> np.ndarray:
-    """Return keys as uint64[m], the same number for the same key whatever the container.
+    """Return keys as uint64[m]: the same number for the same key, whatever holds it.
 
     Parameters
     ----------
     keys : array-like
-        A list, tuple or other iterable of int, str or bytes; a NumPy array of any integer dtype, of str, bytes or objects of
-        those; a pandas Series or Index; an Arrow array or chunked array of integers, strings, binary or a dictionary of those.
+        A list, tuple or other iterable of int, str or bytes; a NumPy array of any integer dtype, of
+        str, bytes or objects of those; a pandas Series or Index; an Arrow array or chunked array of
+        integers, strings, binary or a dictionary of those.
 
     Returns
     -------
     uint64[m]
-        C-contiguous and writeable. A uint64 array that is both already is returned as it is, not copied.
+        C-contiguous and writeable. A uint64 array that is both already is returned as it is, not
+        copied.
 
     Raises
     ------
     TypeError
-        For floats, None, NaN, booleans and mixed keys; the message names the position of the first bad key.
+        For floats, None, NaN, booleans and mixed keys; the message names the position of the first
+        bad key.
     ValueError
         For integers that do not fit 64 bits.
 
@@ -136,7 +142,7 @@ def _from_numpy(array: np.ndarray) -> np.ndarray:
         raise ValueError(f"keys must have one dimension, got shape {array.shape}")
     kind = array.dtype.kind
     if kind == "u" or (kind == "i" and array.dtype.itemsize == 8):
-        # A view of int64 as uint64 is the number modulo 2**64; smaller unsigned integers are widened.
+        # An int64 seen as uint64 is the number modulo 2**64; smaller unsigned ones are widened.
         wide = array.astype(np.uint64) if kind == "u" and array.dtype != np.uint64 else array
         wide = np.ascontiguousarray(wide, dtype=wide.dtype.newbyteorder("="))
         wide = wide if wide.flags.writeable else wide.copy()
@@ -163,7 +169,7 @@ def _from_objects(keys: list | tuple) -> np.ndarray:
         return _from_encoded([_encode(i, key) for i, key in enumerate(keys)])
     if kinds <= {bytes}:
         return _from_encoded(list(keys))
-    # Subclasses, NumPy scalars, or something bad: one by one, all of the first one's kind.
+    # Subclasses, NumPy scalars, or something bad: all must be of the kind of the first.
     families = [_family(key) for key in keys]
     for position, family in enumerate(families):
         if family is None or family is not families[0]:
@@ -253,7 +259,7 @@ def _from_arrow(array: Any) -> np.ndarray:
 
 
 def _from_arrow_chunk(array: Any, start: int) -> np.ndarray:
-    """Hash one Arrow array from its buffers; `start` is its position within the whole, for errors."""
+    """Hash one Arrow array from its buffers; errors count positions from `start`."""
     import pyarrow as pa
 
     kind, types = array.type, pa.types
@@ -266,7 +272,7 @@ def _from_arrow_chunk(array: Any, start: int) -> np.ndarray:
             hashed = _from_arrow_chunk(array.dictionary, 0)
         except TypeError:
             hashed = None
-        if hashed is None:  # a bad entry that no index may point to: look at the keys themselves
+        if hashed is None:  # a bad entry, perhaps one that no key uses: look at the keys themselves
             return _from_arrow_chunk(array.dictionary_decode(), start)
         return _take(hashed, array.indices.to_numpy())
     if types.is_integer(kind):
@@ -291,7 +297,7 @@ def _from_arrow_chunk(array: Any, start: int) -> np.ndarray:
 
 
 def key_batch(keys: Any) -> tuple[np.ndarray, bool]:
-    """Return (uint64[m], whether `keys` was a single key): for calls that take one key or many."""
+    """Return uint64[m] and whether `keys` was a single key; for calls that take one key or many."""
     if isinstance(keys, (int, np.integer, str, bytes)):
         return np.array([key_int(keys)], dtype=np.int64).view(np.uint64), True
     return key_array(keys), False

@@ -1,8 +1,9 @@
 """How well a stream was spread: imbalance, replication (memory), head and tail load.
 
-Loads are int64[workers], as a grouping's `loads` gives them; routed messages are two arrays, keys and workers. Replication is
-counted exactly, in a hash set of (key, worker) pairs: table_keys uint64[size] and table_workers int32[size], -1 where free,
-size a power of two. Its memory grows with the pairs, not with the messages.
+Loads are int64[workers], as a grouping's `loads` gives them. Routed messages are two arrays, keys
+and workers. Replication is counted exactly, in a hash set of (key, worker) pairs, whose memory
+grows with the pairs and not with the messages. The set is two arrays, table_keys uint64[size] and
+table_workers int32[size], where a free place has the worker -1 and the size is a power of two.
 """
 
 from __future__ import annotations
@@ -21,7 +22,10 @@ _FIRST_SIZE = 1024
 
 @njit(cache=True, nogil=True)
 def _add_pairs(keys, workers, start, used, table_keys, table_workers):
-    """Enter pairs from `start` on until the table is half full; return the next place and the number of pairs."""
+    """Enter the pairs from `start` on, until the table is half full.
+
+    Return the place of the next pair to enter, and how many different pairs the table holds.
+    """
     mask = np.uint64(table_keys.size - 1)
     for i in range(start, keys.size):
         if 2 * used >= table_keys.size:
@@ -36,10 +40,11 @@ def _add_pairs(keys, workers, start, used, table_keys, table_workers):
 
 
 class ReplicationCounter:
-    """Count the different (key, worker) pairs of a stream, chunk by chunk: how often the workers hold a key's state.
+    """Count the different (key, worker) pairs of a stream, chunk by chunk.
 
-    For keys of any kind and number. For whole numbers from 0 on, as those of `Zipf`, `KeyFootprint` is faster and says also on how many
-    workers each key has been.
+    That is how many states of keys the workers hold together. It takes keys of any kind and number.
+    For whole numbers from 0 on, such as those of `Zipf`, `KeyFootprint` is faster and also says on
+    how many workers each key has been.
 
     Examples
     --------
@@ -89,7 +94,7 @@ def _empty_table(size: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def routed(keys: Any, workers: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Return routed messages as uint64[m] keys and int32[m] workers, zero or more."""
+    """Return routed messages as keys uint64[m] and workers int32[m], all of them zero or more."""
     keys = key_array(keys)
     workers = np.asarray(workers)
     if workers.dtype.kind not in "iu" and workers.size:
@@ -103,7 +108,9 @@ def routed(keys: Any, workers: Any) -> tuple[np.ndarray, np.ndarray]:
 
 
 def replication(keys: Any, workers: Any) -> int:
-    """Return the number of different (key, worker) pairs among routed messages: the keys' states held by all workers.
+    """Return the number of different (key, worker) pairs among routed messages.
+
+    That is how many states of keys the workers hold together.
 
     Parameters
     ----------
@@ -145,7 +152,9 @@ def imbalance(loads: Any) -> float:
 
 
 def checkpoint_imbalance(workers: Any, n: int, checkpoints: int = 100) -> np.ndarray:
-    """Return the imbalance of all messages so far at evenly spaced points of a stream; its mean is the papers' average.
+    """Return the imbalance of all messages so far, at evenly spaced points of a stream.
+
+    The mean of these is the average imbalance of the papers.
 
     Parameters
     ----------
@@ -154,7 +163,7 @@ def checkpoint_imbalance(workers: Any, n: int, checkpoints: int = 100) -> np.nda
     n : int
         Number of workers.
     checkpoints : int, default 100
-        How many points; the last one is the end of the stream.
+        The number of points; the last one is the end of the stream.
 
     Returns
     -------
@@ -182,7 +191,7 @@ def checkpoint_imbalance(workers: Any, n: int, checkpoints: int = 100) -> np.nda
 
 
 def head_tail_load(keys: Any, workers: Any, hot: Any, n: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return what each worker got of the hot keys and of all others.
+    """Return how many messages of the hot keys, and of all others, each worker got.
 
     Parameters
     ----------
@@ -191,7 +200,7 @@ def head_tail_load(keys: Any, workers: Any, hot: Any, n: int) -> tuple[np.ndarra
     workers : array_like of int
         The messages' workers.
     hot : array_like
-        The keys that count as head.
+        The keys that count as hot.
     n : int
         Number of workers.
 
@@ -219,7 +228,8 @@ def movement(before: Any, after: Any) -> int:
     Parameters
     ----------
     before, after : array_like of int
-        The worker of each key, in the same order, before and after a change: see `ConsistentGrouping.principal`.
+        The worker of each key, in the same order, before and after a change: see
+        `ConsistentGrouping.principal`.
 
     Examples
     --------

@@ -17,10 +17,13 @@ def _keys() -> None:
 
     from streamlb.hashing import hash_one
     from streamlb.keys import key_array, key_int
+    from streamlb.ratios import ceil_share, reaches
 
     key_array(["a", "b"])
     key_int("a")
     hash_one(np.uint64(1), np.uint64(0))
+    reaches(1, 2, 1, 2, 0.5)
+    ceil_share(2, 1, 2, 0.5)
 
 
 def _streams() -> None:
@@ -63,6 +66,7 @@ def _groupings() -> None:
         one = grouping(4)
         one.route(1)
         one.route_many([1, 2])
+    DChoices(9, theta=0.001, guard=False).route_many(range(300))  # so many hot keys that they need more room
 
 
 def _unequal_workers() -> None:
@@ -77,6 +81,7 @@ def _unequal_workers() -> None:
         grouping.route(1)
         grouping.route_many([1, 2])
     consistent.signal(0, "busy")
+    consistent.observe([0.8, 0.8, 0.8, 0.8])
     consistent.principal([1])
     consistent.remove_worker(consistent.add_worker())
     simulate_capacity([1, 2], ConsistentGrouping(2), [1, 1], slots=2)
@@ -107,8 +112,7 @@ def _placement() -> None:
 
 def _scheduling() -> None:
     from streamlb.scheduling.greedy import greedy_schedule
-    from streamlb.scheduling.posg import POSG
-    from streamlb.scheduling.split import POSGInstance, POSGScheduler
+    from streamlb.scheduling.posg import POSG, POSGInstance, POSGScheduler
     from streamlb.simulation.operator import POLICIES, simulate_operator
 
     for machines in (2, 100):
@@ -128,7 +132,7 @@ def _scheduling() -> None:
 
 def _shedding() -> None:
     from streamlb.shedding.baselines import RandomShedder, StrawMan
-    from streamlb.shedding.load_aware import LoadAwareShedder
+    from streamlb.shedding.local import LoadAwareShedder
     from streamlb.shedding.remote import RemoteOperator, RemoteShedder
     from streamlb.simulation.shedding import POLICIES, simulate_shedding
 

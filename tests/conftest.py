@@ -1,4 +1,4 @@
-"""Settings of every test: a kernel cache named by the sources, hypothesis without deadlines (the first call compiles)."""
+"""Settings of every test: hypothesis has no deadlines, because the first call compiles."""
 
 from hypothesis import HealthCheck, settings
 

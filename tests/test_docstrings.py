@@ -31,7 +31,7 @@ def test_examples_run(name):
 
 
 def public():
-    """Give the dotted name of every public class and function, and of the methods of the classes."""
+    """Give the dotted name of every public class, method and function."""
     for package in (streamlb, streamlb.analysis):
         for name in sorted(set(getattr(package, "__all__", dir(package)))):
             value = getattr(package, name)

@@ -1,4 +1,4 @@
-"""The wheel: complete, and working from any folder, the checkout's root included."""
+"""The wheel is complete and works from any folder, also from the root of the checkout."""
 
 import json
 import os

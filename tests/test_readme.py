@@ -1,4 +1,4 @@
-"""README: its examples run as written, and its map of folders is the checkout's."""
+"""README: its examples run as written, and its table of folders is that of the checkout."""
 
 import re
 from pathlib import Path
@@ -11,7 +11,7 @@ BLOCKS = re.findall(r"```python\n(.*?)```", TEXT, re.DOTALL)
 
 
 def run(block):
-    """Run a block and return its names, with the value of each bare expression under its own text."""
+    """Run a block; return its names, and the value of each bare expression under its text."""
     names: dict = {}
     for line in block.splitlines():
         code = line.partition("  #")[0]

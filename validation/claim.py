@@ -1,7 +1,8 @@
 """What a claim is: data, and the functions that measure and judge it.
 
-An `Experiment` is a grid of parameter rows and a pure function of one row; a `Claim` reads the runs of one experiment and says
-whether what a paper states is so. Several claims may share an experiment, which then runs once.
+An `Experiment` is a grid of parameter rows and a pure function of one row; a `Claim` reads the
+runs of one experiment and says whether what a paper states is so. Several claims may share an
+experiment, which then runs once.
 """
 
 from __future__ import annotations
@@ -47,18 +48,20 @@ def _one_each(row: dict[str, Any]) -> float:
 
 @dataclass(frozen=True)
 class Experiment:
-    """A grid of runs.
+    """A grid of runs, and how one of them is measured.
 
     Parameters
     ----------
     name : str
-        Unique; also the name of its Parquet file of results.
+        A name that no other experiment has; its Parquet file of results has the same name.
     grid : callable
-        ``grid(profile)`` gives a list of dicts of JSON values: the keyword arguments of `measure`, one dict a run.
+        ``grid(profile)`` gives a list of dicts of JSON values, one dict for each run: the keyword
+        arguments of `measure`.
     measure : callable
-        ``measure(**row)`` gives a dict of JSON values (numbers, strings, short lists). A pure function of the row.
+        ``measure(**row)`` gives a dict of JSON values (numbers, strings, short lists). It must be a
+        pure function of the row.
     cost : callable, optional
-        ``cost(row)``: relative time of a run, so that the longest start first.
+        ``cost(row)`` gives the relative time of a run, so that the longest can start first.
     """
 
     name: str
@@ -69,18 +72,19 @@ class Experiment:
 
 @dataclass(frozen=True)
 class Claim:
-    """One statement of a paper and how it is judged.
+    """One statement of a paper, and how it is judged.
 
     Parameters
     ----------
     id : str
-        As the claim is cited: ``POSG-T4.3``.
+        How the claim is cited, such as ``POSG-T4.3``.
     paper : str
         ``POSG``, ``LAS``, ``DC``, ``CG``, ``PIPE`` or ``OWN``.
     kind : str
-        ``a`` exact or analytic, ``b`` statistical, ``c`` a cluster or private data in the paper, simulated here.
+        ``a`` for exact or analytic claims, ``b`` for statistical ones, ``c`` where the paper had a
+        cluster or private data, which are simulated here. Several are joined by a slash: ``a/b``.
     where : str
-        Section, figure or theorem of the paper.
+        The section, figure or theorem of the paper.
     statement : str
         What is claimed, in our words, with the set-up.
     claimed : str
@@ -90,9 +94,11 @@ class Claim:
     experiment : Experiment
         Where its runs come from.
     judge : callable
-        ``judge(runs, profile)`` gives a `Verdict`; `runs` is a pandas frame, a row a run, parameters and results as columns.
+        ``judge(runs, profile)`` gives a `Verdict`; `runs` is a pandas frame with one row for each
+        run, and with its parameters and results as columns.
     figure : callable, optional
-        ``figure(runs, profile)`` gives a matplotlib Figure with a title, axes with units, and the paper's value beside ours.
+        ``figure(runs, profile)`` gives a matplotlib Figure with a title, axes with units, and the
+        paper's value beside ours.
     setup : str, optional
         What the report should say about stand-ins or simulation.
     """
@@ -111,14 +117,15 @@ class Claim:
 
 
 def claims_into(claims: list[Claim], **shared: Any) -> Callable[..., Callable[[Judge], Judge]]:
-    """Return the decorator with which a module declares its claims, each above the judge that judges it.
+    """Return the decorator with which a module declares its claims, each above its judge.
 
     Parameters
     ----------
     claims : list of Claim
         Where the claims go, in the order of their judges: the module's `CLAIMS`.
     **shared
-        Fields of `Claim` that all of them have in common, such as `paper`; a claim may give its own.
+        Fields of `Claim` that they have in common, such as `paper`; a claim may give its own
+        instead.
 
     Examples
     --------
@@ -127,7 +134,12 @@ def claims_into(claims: list[Claim], **shared: Any) -> Callable[..., Callable[[J
     >>> claim = claims_into(CLAIMS, paper="DC", kind="a")
     >>> one = Experiment("one", lambda profile: [{"x": 1}], lambda x: {"y": x + 1})
     >>> @claim(
-    ...     "DC-0", where="section 0", statement="y is x + 1.", claimed="2", criterion="y = 2", experiment=one
+    ...     "DC-0",
+    ...     where="section 0",
+    ...     statement="y is x + 1.",
+    ...     claimed="2",
+    ...     criterion="y = 2",
+    ...     experiment=one,
     ... )
     ... def y_is_two(runs, profile):
     ...     return Verdict.when(bool((runs.y == 2).all()), f"y = {runs.y[0]}")

@@ -1,9 +1,10 @@
-"""Runs experiments on Spark: a row is a run, measured wherever it lands, the same number everywhere.
+"""Runs experiments on Spark: each row is a run, which gives the same numbers everywhere.
 
-Rows (experiment, index, parameters as JSON) go through `mapInPandas`; a worker finds the experiment by its name, so neither
-functions nor streams are shipped. Rows are dealt to at least eight partitions a core, the longest runs first. They go to Spark in
-jobs of a task for each core, two jobs under way at a time: no core waits at the end of a job, and what is done is on disk. Where
-runs are short a task takes several partitions at once.
+Rows (experiment, index, parameters as JSON) go through `mapInPandas`; a worker finds the
+experiment by its name, so that neither functions nor streams are shipped. Rows are dealt to at
+least eight partitions for each core, the longest runs first. They go to Spark in jobs of one task
+for each core, and two jobs are under way at a time: no core waits at the end of a job, and what is
+done is on disk. Where runs are short a task takes several partitions at once.
 """
 
 from __future__ import annotations
@@ -29,8 +30,8 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 CLAIMS_MODULE = "streamlb.validation.claims"
-PARTITIONS_A_CORE = 8
-ROWS_A_PARTITION = 8
+PARTITIONS_PER_CORE = 8
+ROWS_PER_PARTITION = 8
 _JOBS_AT_ONCE = 2
 _SHORT_TASK = 4.0  # seconds
 _OUT = "experiment string, index long, params string, result string, seconds double, error string"
@@ -42,7 +43,7 @@ class RunError(RuntimeError):
 
 @dataclass(frozen=True)
 class Run:
-    """One row of an experiment: its place in the grid, its parameters (canonical JSON) and how long it may take."""
+    """One row of an experiment: its place in the grid, its parameters as JSON, and its cost."""
 
     experiment: str
     index: int
@@ -106,9 +107,9 @@ def _known_experiments(module: str) -> dict[str, Experiment]:
 def measure_tasks(
     frames: Iterator[pd.DataFrame], tasks: list[list[tuple[str, int, str]]], module: str
 ) -> Iterator[pd.DataFrame]:
-    """Measure the rows of the tasks whose numbers come in; what workers do.
+    """Measure the rows of the tasks whose numbers come in. This is what workers do.
 
-    An error of a measure becomes text: it would fail again, so Spark is not to retry it.
+    An error of a measure becomes text: it would fail again, so that Spark is not to retry it.
     """
     import pandas as pd
 
@@ -139,11 +140,12 @@ def _measure(experiment: Experiment, params: str) -> str:
     return text
 
 
-def deal(runs: list[Run], cores: int, rows: int = ROWS_A_PARTITION) -> list[list[Run]]:
-    """Deal runs to about eight partitions a core, the longest first, so that the partitions take about the same time.
+def deal(runs: list[Run], cores: int, rows: int = ROWS_PER_PARTITION) -> list[list[Run]]:
+    """Deal runs to about eight partitions for each core, so that all take about the same time.
 
-    Costs compare runs of one experiment, not experiments: each experiment is dealt evenly by itself, and a partition with a run
-    of an experiment of few runs comes before one without.
+    The longest runs come first. Costs compare the runs of one experiment, and not experiments:
+    each experiment is dealt evenly by itself, and a partition with a run of an experiment of few
+    runs comes before one without.
 
     Parameters
     ----------
@@ -152,12 +154,11 @@ def deal(runs: list[Run], cores: int, rows: int = ROWS_A_PARTITION) -> list[list
     cores : int
         How many cores there are.
     rows : int
-        At most so many runs a partition, so that an interrupted run loses little.
+        The most runs that a partition may have, so that little is lost by an interruption.
     """
-    a_core = max(
-        PARTITIONS_A_CORE, -(-len(runs) // (rows * cores))
-    )  # the same number for each, or one waits at the end
-    size = min(len(runs), a_core * cores)
+    # The same number for each core, or one waits at the end.
+    per_core = max(PARTITIONS_PER_CORE, -(-len(runs) // (rows * cores)))
+    size = min(len(runs), per_core * cores)
     partitions: list[list[Run]] = [[] for _ in range(size)]
     weights = [0.0] * size
     by_experiment: dict[str, list[Run]] = {}
@@ -192,11 +193,11 @@ def run_on_spark(
     runs : list of Run
         What to run.
     keep : callable
-        Gets the outcomes of each finished job, from this thread; it is to write them down.
+        Is called from this thread with the outcomes of each finished job, to write them down.
     module : str
         The module whose `all_claims()` holds the experiments; workers import it.
     progress : callable, optional
-        ``progress(share, runs)``: the share of the work done so far, and the number of runs.
+        ``progress(share, runs)`` is told the share of the work done so far, and the runs done.
 
     Raises
     ------
@@ -230,7 +231,7 @@ def run_on_spark(
 
 @dataclass(frozen=True)
 class _Job:
-    """What goes to Spark at once: a task a core."""
+    """What goes to Spark at once: one task for each core."""
 
     tasks: list[list[Run]]
     group: str = field(default_factory=lambda: f"streamlb-{uuid.uuid4().hex}")
@@ -241,8 +242,11 @@ class _Job:
 
 
 def _next_job(waiting: deque[list[Run]], cores: int, bundle: int) -> _Job:
-    """Take a task a core from the front of the queue, of `bundle` partitions each; fewer when the queue gets short."""
-    bundle = max(1, min(bundle, len(waiting) // (PARTITIONS_A_CORE * cores)))
+    """Take one task for each core from the front of the queue.
+
+    A task has `bundle` partitions, fewer when the queue gets short.
+    """
+    bundle = max(1, min(bundle, len(waiting) // (PARTITIONS_PER_CORE * cores)))
     taken = [waiting.popleft() for _ in range(min(len(waiting), bundle * cores))]
     tasks = [list(itertools.chain(*taken[i::cores])) for i in range(min(cores, len(taken)))]
     return _Job(tasks)
@@ -251,7 +255,7 @@ def _next_job(waiting: deque[list[Run]], cores: int, bundle: int) -> _Job:
 def _next_bundle(bundle: int, seconds: float) -> int:
     """Return how many partitions the next tasks are to hold, from how long the last ones took.
 
-    A task costs Spark about a tenth of a second; one that takes long is lost when the run is interrupted.
+    A task costs Spark about a tenth of a second; one that takes long is lost by an interruption.
     """
     if seconds < _SHORT_TASK:
         return 2 * bundle
@@ -273,8 +277,8 @@ def _run_job(spark: SparkSession, job: _Job, module: str) -> tuple[list[Outcome]
     """Run a job; return what succeeded and the rows that failed."""
     spark.sparkContext.setJobGroup(job.group, "streamlb validation")
     tasks = [[(run.experiment, run.index, run.params) for run in task] for task in job.tasks]
-    # A range of as many numbers as tasks puts exactly one number into each, which no way of shipping the rows themselves
-    # does without a shuffle; the rows travel with the function.
+    # A range of as many numbers as tasks puts exactly one number into each, which no way of
+    # shipping the rows themselves does without a shuffle; the rows travel with the function.
     numbers = spark.range(0, len(tasks), 1, len(tasks))
     collected = numbers.mapInPandas(functools.partial(measure_tasks, tasks=tasks, module=module), _OUT).collect()
     outcomes = [Outcome(*row[:5]) for row in collected if not row.error]
@@ -288,10 +292,11 @@ def _describe(failures: list[dict]) -> str:
 
 
 class _Tracker:
-    """The share of the work that is done: what finished runs took, and what the others should take by their costs.
+    """Says what share of the work is done, from what runs took and what others should take.
 
-    Costs compare runs of one experiment, so each experiment has a rate of its own, seconds for a run of mean cost, learnt as its
-    runs come in. Of the jobs under way Spark's status tracker says how many tasks are completed.
+    Costs compare the runs of one experiment, so that each experiment has a rate of its own (the
+    seconds for a run of mean cost), which is learnt as its runs come in. Of the jobs under way
+    Spark's status tracker says how many tasks are completed.
     """
 
     def __init__(self, spark: SparkSession, runs: list[Run], progress: Callable[[float, int], None] | None):
@@ -304,7 +309,7 @@ class _Tracker:
         self._runs = 0
 
     def _work(self, runs: Iterable[Run]) -> dict[str, float]:
-        """Return the work in runs by experiment, in runs of mean cost."""
+        """Return the work in `runs` for each experiment, in units of a run of mean cost."""
         work: dict[str, float] = {}
         for run in runs:
             mean = self._mean_cost[run.experiment]
@@ -320,7 +325,10 @@ class _Tracker:
         self._runs += job.runs
 
     def _expected(self, work: dict[str, float]) -> float:
-        """Return the seconds that work should take; an experiment not yet seen has the mean rate of the others."""
+        """Return the seconds that work should take.
+
+        An experiment of which no run has come in has the mean rate of the others.
+        """
         done = sum(self._done.values())
         mean = sum(self._seconds.values()) / done if done else 1.0
         rates = {name: self._seconds[name] / self._done[name] if self._done[name] else mean for name in work}

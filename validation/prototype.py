@@ -1,22 +1,26 @@
-"""POSG between real processes: the paper's prototype (section V-C) without Storm.
+"""POSG between real processes: the prototype of Rivetti et al. 2015 (section V-C) without Storm.
 
-A dispatcher paces a stream and hands each tuple to one of k worker processes, which sleep as long as the tuple's
-content says. Under POSG the dispatcher holds a `POSGScheduler`, each worker a `POSGInstance`, and they exchange its
-messages as bytes. Completion times are by the wall clock. ``python -m streamlb.validation.prototype --figure 11``
-runs the change of speeds of Figure 11, ``--figure 12`` the tweets (stand-in) of Figure 12, each under round robin,
-POSG and full knowledge.
+A dispatcher paces a stream and hands each tuple to one of k worker processes, which sleep as long
+as the tuple's content says. Under POSG the dispatcher holds a `POSGScheduler`, each worker a
+`POSGInstance`, and they exchange its messages as bytes. Completion times are by the wall clock.
+``python -m streamlb.validation.prototype --figure 11`` runs the change of speeds of figure 11,
+``--figure 12`` the tweets (a stand-in) of figure 12, each under round robin, POSG and full
+knowledge.
 
-The stream is far shorter than the paper's and the window with it, so that a run takes seconds: order and shape, not
-values. Wall-clock times depend on what else the machine does and cannot be had twice, so no verdict rests on them:
-the claims POSG-F11 and F12 are judged on the simulator, whose runs are functions of their parameters.
+The stream is far shorter than the paper's, and the window with it, so that a run takes seconds: it
+shows order and shape, not values. Wall-clock times depend on what else the machine does and cannot
+be had twice, so that no verdict rests on them: the claims POSG-F11 and F12 are judged on the
+simulator, whose runs are functions of their parameters.
 """
 
 from __future__ import annotations
 
 import argparse
 import collections
+import contextlib
 import json
 import multiprocessing
+import multiprocessing.connection
 import os
 import sys
 import threading
@@ -34,7 +38,7 @@ _STOP = None
 
 
 def _end_with_parent() -> None:
-    """End this process when the dispatcher is gone, however it ended: its queue would wait for ever."""
+    """End this process when the dispatcher is gone, also in the middle of a long tuple."""
     parent = multiprocessing.parent_process()
     if parent is not None:
         parent.join()
@@ -47,36 +51,44 @@ def _work(instance: int, options: dict[str, Any], inbox: Any, results: Any) -> N
     posg = POSGInstance(instance, **options)
     posg.learner.learn(0, 0.0)  # compile before the clock matters
     posg.learner.reset()
-    results.put((instance, -1, 0.0, []))
+    results.send((instance, -1, 0.0, []))
     try:
-        while (job := inbox.get()) is not _STOP:
+        while (job := inbox.recv()) is not _STOP:
             number, key, seconds, request = job
             start = time.monotonic()
             time.sleep(seconds)
             now = time.monotonic()
             messages = posg.complete(key, now - start, request, now)
-            results.put((instance, number, now, messages))
+            results.send((instance, number, now, messages))
     except KeyboardInterrupt:
         pass  # the dispatcher cleans up
 
 
 class Workers:
-    """k worker processes on queues; leaving the context ends them, whatever happened."""
+    """k worker processes, each on two pipes of its own; leaving the context ends them.
+
+    A pipe has one writer and needs no lock: one that is shared would stay locked for ever when a
+    worker is killed while it writes.
+    """
 
     def __init__(self, k: int, options: dict[str, Any]):
         context = multiprocessing.get_context("spawn")
-        self.results = context.SimpleQueue()
-        self.inboxes = [context.SimpleQueue() for _ in range(k)]
+        jobs = [context.Pipe(duplex=False) for _ in range(k)]
+        results = [context.Pipe(duplex=False) for _ in range(k)]
         self.processes = [
-            context.Process(target=_work, args=(i, options, inbox, self.results), daemon=True)
-            for i, inbox in enumerate(self.inboxes)
+            context.Process(target=_work, args=(i, options, jobs[i][0], results[i][1]), daemon=True) for i in range(k)
         ]
+        self._inboxes = [writer for _, writer in jobs]
+        self._results = [reader for reader, _ in results]
+        self._theirs = [end for i in range(k) for end in (jobs[i][0], results[i][1])]
         self.arrived: collections.deque = collections.deque()
         self._reader = threading.Thread(target=self._read, name="prototype results", daemon=True)
 
     def __enter__(self) -> Workers:
         for process in self.processes:
             process.start()
+        for end in self._theirs:  # what is left open here would never show that a worker is gone
+            end.close()
         self._reader.start()
         ready = 0
         try:
@@ -89,8 +101,22 @@ class Workers:
         return self
 
     def _read(self) -> None:
-        while (result := self.results.get()) is not _STOP:
-            self.arrived.append(result)
+        """Gather results until every worker has closed its pipe."""
+        open_pipes: list[Any] = list(self._results)
+        while open_pipes:
+            ready: list[Any] = multiprocessing.connection.wait(open_pipes)
+            for pipe in ready:
+                try:
+                    self.arrived.append(pipe.recv())
+                except (EOFError, OSError):
+                    open_pipes.remove(pipe)
+
+    def send(self, instance: int, job: tuple) -> None:
+        """Hand a job to a worker; a RuntimeError says that it has died."""
+        try:
+            self._inboxes[instance].send(job)
+        except OSError as error:
+            raise RuntimeError(f"worker {instance} ended early") from error
 
     def take(self, wait: float = 0.001) -> list[tuple]:
         """Return the results that have come, after a short sleep when there are none."""
@@ -105,9 +131,9 @@ class Workers:
                 raise RuntimeError(f"worker {i} ended early with exit code {process.exitcode}")
 
     def __exit__(self, *_: Any) -> None:
-        for process, inbox in zip(self.processes, self.inboxes):
-            if process.is_alive():
-                inbox.put(_STOP)
+        for inbox in self._inboxes:
+            with contextlib.suppress(OSError):  # a worker that is gone needs no word
+                inbox.send(_STOP)
         deadline = time.monotonic() + 5.0
         for process in self.processes:
             process.join(max(0.0, deadline - time.monotonic()))
@@ -115,8 +141,9 @@ class Workers:
                 process.terminate()
                 process.join()
             process.close()
-        self.results.put(_STOP)
         self._reader.join(5.0)
+        for pipe in (*self._inboxes, *self._results):
+            pipe.close()
 
 
 class _Dispatcher:
@@ -141,7 +168,7 @@ class _Dispatcher:
 def run(
     keys: np.ndarray, seconds: np.ndarray, interval: float, policy: str, progress: bool = True, **options: Any
 ) -> dict[str, Any]:
-    """Send a stream through real processes and return the completion time of every tuple, in seconds.
+    """Send a stream through real processes; return the completion time of every tuple in seconds.
 
     Parameters
     ----------
@@ -152,11 +179,11 @@ def run(
     interval : float
         Seconds between two tuples.
     policy : {"round_robin", "posg", "full_knowledge"}
-        Who chooses.
+        Who chooses the instance of a tuple.
     progress : bool
-        Show a bar.
+        Whether to show a progress bar.
     **options
-        Of POSG: window, tolerance, epsilon, delta, seed.
+        The options of POSG: window, tolerance, epsilon, delta, seed.
     """
     m, k = seconds.shape
     arrival, completion = np.zeros(m), np.full(m, np.nan)
@@ -188,7 +215,7 @@ def run(
             arrival[number] = max(due, time.monotonic())
             i, request = dispatcher.choose(int(keys[number]), seconds[number])
             chosen[number] = i
-            workers.inboxes[i].put((number, int(keys[number]), float(seconds[number, i]), request))
+            workers.send(i, (number, int(keys[number]), float(seconds[number, i]), request))
             if dispatcher.scheduler is not None and (not phases or phases[-1][1] != dispatcher.scheduler.phase):
                 phases.append((number, dispatcher.scheduler.phase))
         while done < m:
@@ -208,7 +235,7 @@ def _bar(total: int, label: str, show: bool) -> Any:
 
 
 def figure_11(tuples: int, scale: float, seed: int) -> tuple[np.ndarray, np.ndarray, float]:
-    """Return keys, seconds and interval of the change of speeds: five instances, halfway through other multipliers."""
+    """Return keys, seconds and interval of the change of speeds halfway, on five instances."""
     keys = Zipf(4096, 1.0).draw(tuples, seed)
     costs = execution_times(4096, seed=seed + 1)[keys.astype(np.int64)] / 1000 * scale
     seconds = np.outer(costs, _BEFORE)
@@ -234,7 +261,8 @@ def _row(figure: int, k: int, policy: str, result: dict[str, Any], plain: float,
     row |= {"max_ms": round(float(stays.max()), 2), "speed_up": round(plain / result["mean"], 3)}
     row["time_outs"] = int((result["completion"] > deadline).sum())
     if policy == "posg":
-        fresh = dict((i, t) for t, i in reversed(result["received"]) if t >= half)  # the first of each since the change
+        # The first pair of each instance since the change.
+        fresh = dict((i, t) for t, i in reversed(result["received"]) if t >= half)
         row["first_run"] = result["first_run"]
         if figure == 11:
             row["refreshed"] = max(fresh.values()) if len(fresh) == k else None

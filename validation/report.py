@@ -25,11 +25,11 @@ if TYPE_CHECKING:
     from .validate import Validation
 
 PAPER_NAMES = {
-    "POSG": "Proactive online shuffle grouping",
-    "LAS": "Load-aware shedding",
-    "DC": "D-Choices and W-Choices",
-    "CG": "Consistent grouping and the power of random choices",
-    "PIPE": "Pipeline-based linear scheduling",
+    "POSG": "Proactive online shuffle grouping (Rivetti et al. 2015)",
+    "LAS": "Load-aware shedding (Rivetti et al. 2016)",
+    "DC": "D-Choices and W-Choices (Nasir et al. 2016)",
+    "CG": "Consistent grouping and the power of random choices (Nasir et al. 2017)",
+    "PIPE": "Pipeline-based linear scheduling (Tantalaki et al. 2020)",
     "OWN": "Our own: what the papers leave open",
 }
 KINDS = {"a": "exact or analytic", "b": "statistical", "c": "a cluster or private data, simulated"}
@@ -37,7 +37,10 @@ _LARGE = 150_000  # bytes: a figure with many points is smaller as PNG
 
 
 def write_report(done: Validation, progress: bool = False) -> None:
-    """Write `report.html` and the figures of a validation, with a progress bar on demand: drawing takes its time."""
+    """Write `report.html` and the figures of a validation.
+
+    Drawing takes its time: `progress` says whether to show a bar.
+    """
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
     from tqdm import tqdm
 
@@ -133,7 +136,7 @@ def save_figure(figure: Figure, stem: Path) -> None:
 
 
 def _embedded(figure: Figure) -> str:
-    """Return a data address of the figure on a clear ground, so that the page's own shows, light or dark."""
+    """Return a data address of the figure, transparent: the page is light or dark."""
     image = io.BytesIO()
     with _reproducible():
         figure.savefig(

@@ -1,8 +1,9 @@
-"""The runs on disk: `results/<experiment>.parquet`, a row a run, and what an interrupted run has left.
+"""The runs on disk: `results/<experiment>.parquet`, and what an interrupted run has left.
 
-Finished jobs are written at once to `results/.unfinished/`, whole file by whole file; at the end they are gathered into one file
-an experiment, with parameters and results as columns. The columns `params_json` and `result_json` hold the same without loss:
-they are what `--resume` reads.
+Finished jobs are written at once to `results/.unfinished/`, each as a whole file; at the end they
+are gathered into one file for each experiment, with one row for each run, and parameters and
+results as columns. The columns `params_json` and `result_json` hold the same without loss: they
+are what `--resume` reads.
 """
 
 from __future__ import annotations
@@ -78,7 +79,7 @@ class Results:
         return sum(self._outcomes[run.experiment, run.params].seconds for run in runs)
 
     def frame(self, runs: list[Run]) -> pd.DataFrame:
-        """Return the runs as judges see them: in the order of the grid, parameters and results as columns."""
+        """Return the runs as judges see them, in the order of the grid."""
         import pandas as pd
 
         return pd.DataFrame([self._row(run) for run in runs])

@@ -21,7 +21,7 @@ from .verdicts import PAPERS, Judged, judge, write_verdicts
 
 
 class UsageError(ValueError):
-    """What was asked for cannot be done: an unknown claim or profile, a folder that cannot be written."""
+    """What was asked for cannot be done: a claim is unknown, say, or a folder cannot be written."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,9 @@ class Validation:
 
 
 def select_claims(patterns: str | None, claims: list[Claim] | None = None) -> list[Claim]:
-    """Return the claims that a comma-separated list of ids and patterns names, paper by paper; all of them for None.
+    """Return the claims that a comma-separated list of ids and patterns names, paper by paper.
+
+    None stands for all of them.
 
     Raises
     ------
@@ -127,7 +129,7 @@ def validate(
     module : str
         The module whose ``all_claims()`` gives the claims, importable by workers too.
     say : callable, optional
-        Gets a line of text at each step; a progress bar is then shown as well.
+        Is called with a line of text at each step; a progress bar is then shown as well.
 
     Returns
     -------
@@ -171,7 +173,7 @@ def _count(number: int, name: str) -> str:
 
 
 def _check_master(master: str) -> None:
-    """Ask before anything is compiled or written."""
+    """Refuse a master that Spark does not know, before anything is compiled or written."""
     from streamlb.spark.session import check_master
 
     try:
@@ -204,7 +206,7 @@ def _measure(missing: list[Run], results: Results, master: str, module: str, say
 
 
 def _warm_up() -> None:
-    """Compile kernels here, before many processes would do so at once."""
+    """Compile the kernels here, before many processes would do so at once."""
     try:
         from streamlb.warm import warmup
     except ImportError:
@@ -214,7 +216,7 @@ def _warm_up() -> None:
 
 @contextmanager
 def _progress_bar(runs: int, shown: bool) -> Iterator[Callable[[float, int], None]]:
-    """Give a function of (share of the work, runs done) that moves a bar with the time left on stderr."""
+    """Give a function of (share of the work, runs done) that moves a progress bar on stderr."""
     from tqdm import tqdm
 
     layout = "{percentage:3.0f}%|{bar}| {desc} [{elapsed} gone, {remaining} left]"

@@ -23,7 +23,7 @@ class JudgeError(RuntimeError):
 
 @dataclass(frozen=True)
 class Judged:
-    """A claim, its verdict, and what it rests on: the runs, as the judge saw them, and the seconds they took."""
+    """A claim, its verdict, and the runs that it rests on, with the seconds that they took."""
 
     claim: Claim
     verdict: Verdict
@@ -45,7 +45,7 @@ def judge(claim: Claim, runs: pd.DataFrame, profile: str, seconds: float) -> Jud
 
 
 def verdict_table(judged: Iterable[Judged]) -> pd.DataFrame:
-    """Return the verdicts as a frame, a row a claim."""
+    """Return the verdicts as a frame, with one row for each claim."""
     import pandas as pd
 
     rows = [

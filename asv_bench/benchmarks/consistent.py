@@ -1,4 +1,4 @@
-"""Groupings for unequal workers and the simulation of their queues, after compilation."""
+"""Groupings for unequal workers and the simulation of their queues, timed after compilation."""
 
 import numpy as np
 
@@ -73,13 +73,19 @@ class Capacity:
 
 
 class Signals:
-    params = [[10, 1000], ["fcfs", "lru"]]
-    param_names = ["workers", "policy"]
+    params = [[10, 1000, 10_000], [1, 100], ["fcfs", "lru"]]
+    param_names = ["workers", "sources", "policy"]
 
-    def setup(self, workers, policy):
-        self.grouping = streamlb.ConsistentGrouping(workers, policy=policy, proportional=True)
-        self.utilisation = np.random.default_rng(1).uniform(0.4, 1.2, workers)
+    def setup(self, workers, sources, policy):
+        self.grouping = streamlb.ConsistentGrouping(workers, sources, policy=policy, inner="kg")
+        over = np.random.default_rng(1).permutation(workers) < workers // 2
+        self.utilisation = np.where(over, 1.2, 0.4)
         self.grouping.observe(self.utilisation)
 
     def time_observe(self, *_):
         self.grouping.observe(self.utilisation)
+
+    def time_signal(self, *_):
+        self.grouping.signal(0, "busy")
+        self.grouping.signal(1, "idle")
+        self.grouping.next_slot()

@@ -52,7 +52,7 @@ class Route:
 
 
 class Variants:
-    """What D-Choices' options are worth: imbalance and (key, worker) pairs over 20 hash seeds."""
+    """What the options of D-Choices gain: imbalance and (key, worker) pairs over 20 seeds."""
 
     params = [["distinct", "independent"], ["rotate", "first"], [20, 100]]
     param_names = ["candidates", "ties", "workers"]

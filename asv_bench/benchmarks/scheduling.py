@@ -39,22 +39,45 @@ class Simulate:
     track_mean_completion.unit = "ms"
 
 
+def trained(instances):
+    """A scheduler that has learnt from 20,000 tuples, and their keys."""
+    posg = streamlb.POSG(instances, window=64, tolerance=0.5)
+    keys, costs = stream(1.0, 20_000)
+    for key, cost in zip(keys.tolist(), costs.tolist()):
+        posg.complete(posg.submit(key), key, cost)
+    return posg, keys
+
+
+class Batch:
+    params = [[2, 5, 50]]
+    param_names = ["instances"]
+
+    def setup(self, instances):
+        self.posg, self.keys = trained(instances)
+        self.posg.submit_many(self.keys[:8])
+
+    def time_submit_many(self, instances):
+        self.posg.submit_many(self.keys)
+
+
 class Live:
     params = [[2, 5, 50]]
     param_names = ["instances"]
     number = 2000
 
     def setup(self, instances):
-        self.posg = streamlb.POSG(instances, window=64, tolerance=0.5)
-        keys, costs = stream(1.0, 20_000)
-        for key, cost in zip(keys.tolist(), costs.tolist()):
-            self.posg.complete(self.posg.submit(key), key, cost)
+        self.posg, _ = trained(instances)
+        self.instance = streamlb.POSGInstance(0)
+        self.instance.complete(17, 3.0)
 
     def time_submit(self, instances):
         self.posg.submit(17)
 
     def time_submit_and_complete(self, instances):
         self.posg.complete(self.posg.submit(17), 17, 3.0)
+
+    def time_complete_at_an_instance(self, instances):
+        self.instance.complete(17, 3.0)
 
     def track_messages(self, instances):
         return sum(self.posg.messages[name] for name in ("matrices", "replies"))

@@ -1,4 +1,4 @@
-"""Load shedding: tuples a call, after compilation, and what becomes of the waits."""
+"""Load shedding: how long it takes once compiled, and what becomes of the waits."""
 
 import streamlb
 
@@ -48,7 +48,7 @@ class Live:
         self.time_offer_and_complete(goal, reports)
 
     def time_offer_and_complete(self, goal, reports):
-        """10,000 tuples, each offered and, if kept, completed."""
+        """Offer 10,000 tuples, and complete those that are kept."""
         now, offer, complete = self.now, self.shedder.offer, self.shedder.complete
         for key, cost in self.tuples:
             now += 3.0

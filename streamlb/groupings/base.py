@@ -1,43 +1,61 @@
-"""What all groupings share: the public calls, the check of their arguments, state as bytes.
+"""What all groupings share: the public calls, the options and their check, state as bytes.
 
-A grouping keeps its state in a few arrays, handed to its two kernels in one order: `_route` for a live message and
-`_route_many` for a batch. The first two arrays are the same everywhere: load int64[sources, workers], what each source
-has sent to each worker, and meta int64[2 or more], which begins with the messages routed and the seed.
+A grouping keeps its state in a few arrays, handed to its two kernels in one order: `_route` for a
+live message and `_route_many` for a batch. The first two arrays are the same everywhere: load
+int64[sources, workers], what each source has sent to each worker, and meta int64[2 or more], which
+begins with the record SHARED.
 """
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, TypeVar
 
 import numpy as np
 
 from streamlb import _check, _state
 from streamlb._jit import njit
+from streamlb._options import as_dict, bind, checked, show, takes
 from streamlb.keys import key_array, key_int
 
-MESSAGES, SEED = 0, 1  # places in meta
+# The start of meta: how many messages were routed, each counted once, and the seed of the hash
+# functions.
+SHARED = np.dtype([("messages", "i8"), ("seed", "u8")])
 _NO_WEIGHTS = np.empty(0, np.int64)
 MAX_WORKERS = 2**31 - 1
 
 _Self = TypeVar("_Self", bound="Grouping")
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True, inline="always")
+def shared_of(meta):
+    """Return the record SHARED at the start of meta, a view."""
+    return meta[:2].view(SHARED)[0]
+
+
+@njit(nogil=True, inline="always")
+def rest_of(meta):
+    """Return what follows SHARED in meta, a view: the words of a grouping's own."""
+    return meta[2:]
+
+
+@njit(cache=True, nogil=True, forceinline=True)
 def source_of(source, load, meta):
     """Return the source of the next message: the one given, or for -1 the next in turn."""
-    return source if source >= 0 else meta[0] % load.shape[0]
+    return source if source >= 0 else shared_of(meta).messages % load.shape[0]
 
 
 @njit(cache=True, nogil=True)
 def weight_of(weights, i):
     """Return message i's weight; an empty array stands for ones."""
-    return weights[i] if weights.size > 0 else 1
+    return weights[i] if weights.size > 0 else np.int64(1)
 
 
 @njit(cache=True, nogil=True)
 def send_to_lesser(a, b, weight, load):
     """Add a message to the less loaded of two workers, the first on a tie, and return it."""
-    # Unsigned indices and one load of each counter: without a branch, twice as fast as the obvious form.
+    # Unsigned indices and one load of each counter: without a branch, twice as fast as the obvious
+    # form.
     a, b = np.uint32(a), np.uint32(b)
     load_a, load_b = load[a], load[b]
     worker = a if load_a <= load_b else b
@@ -45,6 +63,25 @@ def send_to_lesser(a, b, weight, load):
     return np.int64(worker)
 
 
+@dataclass(frozen=True)
+class GroupingOptions:
+    """Hold the options of every grouping and check them; groupings with more extend this class."""
+
+    workers: int
+    sources: int = 1
+    _: KW_ONLY
+    seed: Any = 0
+
+    def __post_init__(self) -> None:
+        checked(
+            self,
+            workers=_check.integer("workers", self.workers, 1, MAX_WORKERS),
+            sources=_check.integer("sources", self.sources, 1, MAX_WORKERS),
+            seed=_check.seed_value(self.seed),
+        )
+
+
+@takes(GroupingOptions)
 class Grouping:
     """Base of all groupings: decides, message by message, which worker gets a key.
 
@@ -58,18 +95,19 @@ class Grouping:
         Of the hash functions; None takes OS entropy.
     """
 
-    __slots__ = ("_state", "seed", "sources", "workers")
+    __slots__ = ("_state", "options")
+    workers: int  # options, as attributes to read
+    sources: int
+    seed: int
 
     _version = 2  # 2: seeds are spread before they meet a key
-    _options: tuple[str, ...] = ()  # the arguments of the class's own, by name, each kept as an attribute
+    _Options: type[GroupingOptions]
     _arrays: tuple[str, ...] = ("load", "meta")  # the names of the state arrays, in the kernels' order
     _route: Any  # _route(key, source, weight, *state) -> worker; source -1: the next in turn
     _route_many: Any  # _route_many(keys, weights, source, *state, out)
 
-    def __init__(self, workers: int, sources: int = 1, *, seed: Any = 0):
-        self.workers = _check.integer("workers", workers, 1, MAX_WORKERS)
-        self.sources = _check.integer("sources", sources, 1, MAX_WORKERS)
-        self.seed = _check.seed_value(seed)
+    def __init__(self, *args: Any, **kwargs: Any):
+        self.options: Any = bind(type(self).__name__, self._Options, args, kwargs)
         self._state = self._fresh()
 
     def _fresh(self) -> tuple[np.ndarray, ...]:
@@ -78,7 +116,7 @@ class Grouping:
 
     def _fresh_meta(self, size: int) -> np.ndarray:
         meta = np.zeros(size, np.int64)
-        meta.view(np.uint64)[SEED] = self.seed
+        meta[:2].view(SHARED)["seed"] = self.seed
         return meta
 
     def route(self, key: Any, source: int | None = None, weight: int = 1) -> int:
@@ -89,7 +127,8 @@ class Grouping:
         key : int, str or bytes
             The message's key.
         source : int, optional
-            The source that sends it; by default message i of the grouping's life comes from source i mod sources.
+            The source that sends it; by default message i of the grouping's life comes from source
+            i mod sources.
         weight : int, default 1
             How many messages it counts for.
 
@@ -98,12 +137,22 @@ class Grouping:
         int
             The worker, 0 to workers - 1.
         """
-        return self._route(
-            key_int(key),
-            -1 if source is None else _check.integer("source", source, 0, self.sources - 1),
+        worker = self._route(
+            key if type(key) is int and 0 <= key < 2**63 else key_int(key),  # most keys: without a call
+            -1 if source is None else _check.integer("source", source, 0, self.options.sources - 1),
             1 if weight == 1 else _check.integer("weight", weight, 0, 2**62 - 1),
             *self._state,
         )
+        return worker if worker >= 0 else self._route_again(key, source, weight)
+
+    def _route_again(self, key: Any, source: int | None, weight: int) -> int:
+        """Route a message after its kernel has returned -1, which asks for larger state arrays."""
+        self._make_room()
+        return self.route(key, source, weight)
+
+    def _make_room(self) -> None:
+        """Make the state arrays larger; only for groupings whose kernels ask for it."""
+        raise NotImplementedError
 
     def route_many(self, keys: Any, weights: Any = None, source: int | None = None) -> np.ndarray:
         """Return the workers of many messages: what looping over `route` gives, faster.
@@ -135,7 +184,7 @@ class Grouping:
 
     @property
     def loads(self) -> np.ndarray:
-        """Messages sent to each worker, over all sources, each counted by its weight: int64[workers]."""
+        """Messages sent to each worker by all sources, counted by weight: int64[workers]."""
         return self._state[0].sum(axis=0)
 
     @property
@@ -146,18 +195,23 @@ class Grouping:
     @property
     def messages(self) -> int:
         """Messages routed so far, each counted once."""
-        return int(self._state[1][MESSAGES])
+        return int(self._state[1][:2].view(SHARED)["messages"][0])
 
     def reset(self) -> None:
         """Forget all messages: as new, with the same parameters and hash functions."""
         self._state = self._fresh()
 
     def _parameters(self) -> dict[str, Any]:
-        return {name: getattr(self, name) for name in ("workers", "sources", *self._options, "seed")}
+        return as_dict(self.options)
 
     def state(self) -> bytes:
         """Return all there is to know as bytes, for `from_state`."""
-        return _state.pack(type(self).__name__, self._version, self._parameters(), dict(zip(self._arrays, self._state)))
+        arrays = dict(zip(self._arrays, self._settled()))
+        return _state.pack(type(self).__name__, self._version, self._parameters(), arrays)
+
+    def _settled(self) -> tuple[np.ndarray, ...]:
+        """Return the arrays that `state` writes: equal for groupings that go on in the same way."""
+        return self._state
 
     @classmethod
     def from_state(cls: type[_Self], data: bytes) -> _Self:
@@ -177,7 +231,7 @@ class Grouping:
         return grouping
 
     def _restore(self, arrays: dict[str, np.ndarray]) -> None:
-        """Take over the arrays of a state, whose names, types and shapes must be those of this grouping."""
+        """Take over the arrays of a state; names, types and shapes must be this grouping's."""
         for name, fresh in zip(self._arrays, self._state):
             found = arrays.get(name)
             if found is None or found.dtype != fresh.dtype or found.shape != fresh.shape:
@@ -188,4 +242,4 @@ class Grouping:
         return type(self).from_state, (self.state(),)
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in self._parameters().items())})"
+        return show(type(self).__name__, self._parameters())

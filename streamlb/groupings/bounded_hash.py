@@ -1,104 +1,146 @@
-"""Consistent hashing with bounded loads (CH): clockwise to the first worker with room (paper 004, section II-B).
+"""Consistent hashing with bounded loads (CH): clockwise to the first worker with room.
 
-Each worker has `points` places on a ring of 2**64; a key starts at the first point at or after its own hash. A worker
-has room while its load is below (1 + epsilon) m / n, where m counts the current message; the least loaded worker
-always has, so a walk ends within one round.
+Compared with in Nasir et al. 2017, section II-B; the algorithm is that of Mirrokni, Thorup and
+Zadimoghaddam 2018. Each worker has `points` places on a ring of 2**64; a key starts at the first
+point at or after its own hash. Who has room is said in `bounded`. The least loaded worker always
+has, so a walk ends within one round.
 
-State: load int64[sources, workers]; meta int64[6 + sources], messages, seed, probes in all, most probes of a message,
-points on the ring, (1 + epsilon) / n as float64 bits, and what each source has sent; ring uint64[points], sorted;
-place int64[points + 2**k], each point's worker, then for each of 2**k equal arcs the first point at or after its
-start; skip int64[sources, points, 2], for a point the room level and the first point after it not known to be full at
-that level (loads never fall, so it may be jumped to until the level rises).
+State: load int64[sources, workers]; meta, its records and what each source has sent, as in
+`bounded`; ring, the points as records POINT, and behind them for each of 2**k equal arcs of the
+ring the first point at or after its start; and skip, for each source a record SKIP for each point.
 """
 
 from __future__ import annotations
 
-import math
-from typing import Any
+from collections import namedtuple
+from dataclasses import KW_ONLY, dataclass
 
 import numpy as np
 
 from streamlb import _check
 from streamlb._jit import njit
-from streamlb.groupings.base import Grouping, source_of, weight_of
-from streamlb.groupings.random_choices import FACTOR, LIMIT, MOST, PROBES, SENT, Probes, room_cap
+from streamlb._options import checked, takes
+from streamlb.groupings.base import shared_of, source_of, weight_of
+from streamlb.groupings.bounded import BoundedGrouping, BoundedOptions, bounded_of, room_level, sent_of
 from streamlb.hashing import derive, family_of, key_hash
 
+# A point of the ring and the worker whose place it is; points are sorted by hash.
+POINT = np.dtype([("hash", "u8"), ("worker", "i8")])
+# For a point, the first one after it that is not known to be full at this level. Loads never fall,
+# so a walk may jump there until the level rises. A level of 0 marks a record that is not in use.
+SKIP = np.dtype([("level", "i8"), ("point", "i8")])
+# points POINT[points] and arcs int64[2**k], views of the array `ring`.
+Ring = namedtuple("Ring", ["points", "arcs"])
+
+_POINT_WORDS, _SKIP_WORDS = POINT.itemsize // 8, SKIP.itemsize // 8
 _RING_STREAM = 0x52494E47  # keeps the points' hashes apart from the keys'
 
 
+@njit(nogil=True, inline="always")
+def _ring_of(ring, meta):
+    """Return the two parts of the ring."""
+    # A search may go all round, so `max_probes` is the number of points.
+    words = bounded_of(meta).max_probes * _POINT_WORDS
+    return Ring(ring[:words].view(POINT), ring[words:])
+
+
 @njit(cache=True, nogil=True)
-def _first_point(h, ring, place):
+def _first_point(h, ring):
     """Return the first point at or after a hash, clockwise."""
-    points = ring.size
-    arcs = np.uint64(place.size - points)
-    # The arcs are a power of two in number: h * arcs / 2**64 is a shift, written so that one arc is no special case.
-    point = place[points + np.int64(((h >> np.uint64(32)) * arcs) >> np.uint64(32))]
-    while point < points and ring[point] < h:
+    # The arcs are a power of two in number: h * arcs / 2**64 is a shift, written so that one arc is
+    # no special case.
+    arc = ((h >> np.uint64(32)) * np.uint64(ring.arcs.size)) >> np.uint64(32)
+    point = ring.arcs[np.int64(arc)]
+    while point < ring.points.size and ring.points[point].hash < h:
         point += 1
-    return point if point < points else 0
+    return point if point < ring.points.size else 0
 
 
 @njit(cache=True, nogil=True)
-def _step(key, cap, load, skip, ring, place, seed):
-    """Return the first worker with room clockwise from a key, and the number of points looked at, its own included."""
-    start = _first_point(key_hash(key, family_of(seed)), ring, place)
-    worker = place[start]
-    if load[worker] < cap:
+def _step(h, level, load, skip, ring):
+    """Return the first worker with room clockwise from a hash, and how many points it looked at."""
+    points = ring.points
+    start = _first_point(h, ring)
+    worker = points[start].worker
+    if load[worker] < level:
         return worker, np.int64(1)
-    level = np.int64(math.ceil(cap))
     point = start
-    for _ in range(ring.size):  # ends before, but for loads beyond the precision of a float
-        if load[place[point]] < level:
+    for _ in range(points.size):  # ends before, but for an epsilon so small that its fraction is rounded to 0
+        if load[points[point].worker] < level:
             break
-        if skip[point, 0] == level:
-            point = skip[point, 1]
+        if skip[point].level == level:
+            point = skip[point].point
         else:
-            point = point + 1 if point + 1 < ring.size else 0
-    skip[start, 0] = level
-    skip[start, 1] = point
+            point = point + 1 if point + 1 < points.size else 0
+    skip[start].level = level
+    skip[start].point = point
     distance = point - start
-    return place[point], (distance if distance > 0 else distance + ring.size) + 1
+    return points[point].worker, (distance if distance > 0 else distance + points.size) + 1
 
 
 @njit(cache=True, nogil=True)
-def _route_many(keys, weights, source, load, meta, ring, place, skip, out):
-    seed, factor = np.uint64(meta[1]), meta.view(np.float64)[FACTOR]
+def _route_many(keys, weights, source, load, meta, ring, skip, out):
+    shared, bounded, sent = shared_of(meta), bounded_of(meta), sent_of(meta)
+    parts, family = _ring_of(ring, meta), family_of(shared.seed)
+    over, under, share = bounded.over, bounded.under, bounded.share
     turn = 1 if source < 0 else 0
-    source = source_of(source, load, meta)
-    meta[0] += keys.size
+    s = source_of(source, load, meta)
+    shared.messages += keys.size
     for i in range(keys.size):
         weight = weight_of(weights, i)
-        meta[SENT + source] += weight
-        cap = room_cap(factor, meta[SENT + source])
-        worker, probes = _step(keys[i], cap, load[source], skip[source], ring, place, seed)
-        load[source, worker] += weight
+        sent[s] += weight
+        level = room_level(sent[s], over, under, share)
+        worker, probes = _step(key_hash(keys[i], family), level, load[s], skip[s].view(SKIP), parts)
+        load[s, worker] += weight
         out[i] = worker
-        meta[PROBES] += probes
-        meta[MOST] = max(meta[MOST], probes)
-        source += turn
-        if source == load.shape[0]:
-            source = 0
+        bounded.probes += probes
+        bounded.most = max(bounded.most, probes)
+        s += turn
+        if s == load.shape[0]:
+            s = 0
 
 
 @njit(cache=True, nogil=True)
-def _route(key, source, weight, load, meta, ring, place, skip):
+def _route(key, source, weight, load, meta, ring, skip):
+    shared, bounded, sent = shared_of(meta), bounded_of(meta), sent_of(meta)
     s = source_of(source, load, meta)
-    meta[0] += 1
-    meta[SENT + s] += weight
-    cap = room_cap(meta.view(np.float64)[FACTOR], meta[SENT + s])
-    worker, probes = _step(np.uint64(key), cap, load[s], skip[s], ring, place, np.uint64(meta[1]))
+    shared.messages += 1
+    sent[s] += weight
+    level = room_level(sent[s], bounded.over, bounded.under, bounded.share)
+    h = key_hash(np.uint64(key), family_of(shared.seed))
+    worker, probes = _step(h, level, load[s], skip[s].view(SKIP), _ring_of(ring, meta))
     load[s, worker] += weight
-    meta[PROBES] += probes
-    meta[MOST] = max(meta[MOST], probes)
+    bounded.probes += probes
+    bounded.most = max(bounded.most, probes)
     return worker
 
 
-class BoundedLoadHashing(Grouping):
-    """Send each message clockwise on a ring to the first worker below 1 + epsilon times the mean load (CH).
+@dataclass(frozen=True)
+class RingOptions(BoundedOptions):
+    """Hold the options of `BoundedLoadHashing` and check them."""
 
-    Bounds the load like `PowerOfRandomChoices`, but all that overflows one worker falls on the next, so keys spread
-    further. With more points a worker the next point belongs to a random worker and the two come close.
+    _: KW_ONLY
+    points: int = 1
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        points = _check.integer("points", self.points, 1)
+        if self.workers * points > 2**31 - 1:
+            raise ValueError(
+                f"points must leave fewer than 2**31 places on the ring, got {points} for {self.workers} workers"
+            )
+        checked(self, points=points)
+
+
+@takes(RingOptions)
+class BoundedLoadHashing(BoundedGrouping):
+    """Send each message clockwise on a ring to the first worker that has room (CH).
+
+    A worker has room while its load is below 1 + epsilon times the mean.
+
+    Bounds the load like `PowerOfRandomChoices`, but all that overflows one worker falls on the
+    next, so keys spread further. With more points a worker the next point belongs to a random
+    worker and the two come close.
 
     Parameters
     ----------
@@ -111,7 +153,7 @@ class BoundedLoadHashing(Grouping):
     points : int, default 1
         Places of each worker on the ring.
     seed : int, numpy.random.SeedSequence or None, default 0
-        Of the ring and the keys' places on it.
+        The seed of the ring and of the keys' places on it; None takes OS entropy.
 
     References
     ----------
@@ -126,37 +168,20 @@ class BoundedLoadHashing(Grouping):
     True
     """
 
-    __slots__ = ("epsilon", "points")
-    _options = ("epsilon", "points")
-    _arrays = ("load", "meta", "ring", "place", "skip")
+    __slots__ = ()
+    points: int  # an option, as an attribute to read
+    _arrays = ("load", "meta", "ring", "skip")
     _route = staticmethod(_route)
     _route_many = staticmethod(_route_many)
-
-    def __init__(self, workers: int, sources: int = 1, *, epsilon: float = 0.01, points: int = 1, seed: Any = 0):
-        self.epsilon = _check.real("epsilon", epsilon, 0, low_open=True)
-        self.points = _check.integer("points", points, 1)
-        if _check.integer("workers", workers, 1) * self.points > 2**31 - 1:
-            raise ValueError(
-                f"points must leave fewer than 2**31 places on the ring, got {points} for {workers} workers"
-            )
-        super().__init__(workers, sources, seed=seed)
 
     def _fresh(self):
         size = self.workers * self.points
         hashes = derive(self.seed ^ _RING_STREAM, size)
         order = np.argsort(hashes, kind="stable")
-        ring = hashes[order]
+        points = np.empty(size, POINT)
+        points["hash"], points["worker"] = hashes[order], order // self.points
         bits = max(1, (size - 1).bit_length())
         arcs = np.arange(2**bits, dtype=np.uint64) << np.uint64(64 - bits)
-        place = np.concatenate([order // self.points, np.searchsorted(ring, arcs)]).astype(np.int64)
-        meta = self._fresh_meta(SENT + self.sources)
-        meta[LIMIT] = size
-        meta.view(np.float64)[FACTOR] = (1.0 + self.epsilon) / self.workers
+        ring = np.concatenate([points.view(np.int64), np.searchsorted(points["hash"], arcs).astype(np.int64)])
         load = np.zeros((self.sources, self.workers), np.int64)
-        return load, meta, ring, place, np.zeros((self.sources, size, 2), np.int64)
-
-    @property
-    def probes(self) -> Probes:
-        """Points of the ring looked at per message so far: mean and maximum."""
-        meta = self._state[1]
-        return Probes(int(meta[PROBES]) / max(1, int(meta[0])), int(meta[MOST]))
+        return load, self._bounded_meta(size), ring, np.zeros((self.sources, size * _SKIP_WORDS), np.int64)

@@ -1,43 +1,66 @@
-"""Consistent grouping (CG): equal virtual workers, mapped to unequal workers by busy and idle signals (paper 004, section IV).
+"""Consistent grouping (CG): equal virtual workers, mapped to unequal workers by their signals.
 
-An inner grouping sends each message to one of the virtual workers; a map, one for each source, says which worker that
-is now. Signals move virtual workers between workers and so concern later messages only. The number of virtual workers
-never changes: their hash functions, and with them the inner grouping, stay as they are while workers come and go.
+From Nasir et al. 2017, section IV. An inner grouping sends each message to one of the virtual
+workers; a map, one for each source, says which worker that is now. Signals move virtual workers
+between workers and so concern later messages only. The number of virtual workers never changes:
+their hash functions, and with them the inner grouping, stay as they are while workers come and go.
 
-State: load int64[sources, workers]; meta, owner and book as in `pairing`; mood int64[workers], the last word of each
-worker (-1 busy, 1 idle, 0 neither); and the inner grouping.
+State: load int64[sources, workers]; meta, the record SHARED of all groupings and a record SLOTS;
+owners and book, the maps of all sources as in `virtual_map`; said int64[workers], what each worker
+said when it was last observed (IDLE, BUSY or 0); and the arrays of the inner grouping.
 """
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
 
 from streamlb import _check, _state
 from streamlb._jit import njit
-from streamlb.groupings.base import MAX_WORKERS, Grouping, source_of, weight_of
+from streamlb._options import checked, takes
+from streamlb.groupings.base import (
+    MAX_WORKERS,
+    SHARED,
+    Grouping,
+    GroupingOptions,
+    rest_of,
+    shared_of,
+    source_of,
+    weight_of,
+)
+from streamlb.groupings.bounded import Probes
 from streamlb.groupings.bounded_hash import BoundedLoadHashing
 from streamlb.groupings.key import KeyGrouping
 from streamlb.groupings.partial_key import PartialKeyGrouping
 from streamlb.groupings.power_of_two import PowerOfTwoChoices
-from streamlb.groupings.random_choices import PowerOfRandomChoices, Probes
+from streamlb.groupings.random_choices import PowerOfRandomChoices
 from streamlb.groupings.shuffle import ShuffleGrouping
 from streamlb.groupings.virtual_map import (
-    ALIVE,
-    CLOCK,
-    FCFS,
-    HELD,
-    LRU,
-    SLOT,
-    WANT,
+    BUSY,
+    IDLE,
+    POLICIES,
     apply_signal,
-    fresh_book,
-    share_out,
+    book_words,
+    fresh_maps,
+    in_range,
+    join,
+    leave,
+    map_of,
+    source_records,
+    virtual_of,
+    with_new_worker,
+    worker_records,
 )
 from streamlb.hashing import family_of, first_candidate, key_hash
 from streamlb.keys import key_array
 
+# What follows SHARED in meta: how many messages make a time slot (0: they make none), and how many
+# slots were ended by `next_slot` or `observe`.
+SLOTS = np.dtype([("messages", "i8"), ("ended", "i8")])
+
+_START, _SLOT_WORDS = SHARED.itemsize // 8, SLOTS.itemsize // 8
 _INNER = {
     "porc": PowerOfRandomChoices,
     "kg": KeyGrouping,
@@ -47,50 +70,137 @@ _INNER = {
     "ch": BoundedLoadHashing,
 }
 _HASHES = {"kg": 1, "pkg": 2, "potc": 2, "sg": 0}  # looked at per message by those that do not count
-_POLICY = {"fcfs": FCFS, "lru": LRU}
-_SIGN = {"busy": -1, "idle": 1}
+_SIGN = {"busy": BUSY, "idle": IDLE}
 
 
-@njit(cache=True, nogil=True)
-def _step(virtual, weight, s, load, owner):
-    worker = owner[s, virtual]
+@njit(cache=True, nogil=True, forceinline=True)
+def send(number, weight, s, load, virtual):
+    """Add a message of source s to the worker that holds a virtual worker; return the worker.
+
+    Both are uint32, because unsigned indices need no test for negative ones.
+    """
+    worker = virtual[s, number].owner
     load[s, worker] += weight
     return worker
 
 
 @njit(cache=True, nogil=True)
-def _assign(virtual, source, weight, load, meta, owner):
-    """Return the worker of one message that went to a virtual worker."""
+def _assign(number, source, weight, load, meta, owners):
+    """Return the worker of one message that went to virtual worker `number`."""
     s = source_of(source, load, meta)
-    meta[0] += 1
-    return _step(virtual, weight, s, load, owner)
+    shared_of(meta).messages += 1
+    return send(np.uint32(number), weight, s, load, virtual_of(owners))
 
 
 @njit(cache=True, nogil=True)
-def _assign_many(weights, source, load, meta, owner, out):
+def _assign_many(weights, source, load, meta, owners, out):
     """Replace each message's virtual worker in `out` by its worker."""
+    virtual = virtual_of(owners)
     turn = 1 if source < 0 else 0
     s = source_of(source, load, meta)
-    meta[0] += out.size
+    shared_of(meta).messages += out.size
     for i in range(out.size):
-        out[i] = _step(np.int64(out[i]), weight_of(weights, i), s, load, owner)
+        out[i] = send(np.uint32(out[i]), weight_of(weights, i), s, load, virtual)
         s += turn
         if s == load.shape[0]:
             s = 0
 
 
 @njit(cache=True, nogil=True)
-def _principals(keys, s, seed, owner, out):
-    family = family_of(seed)
+def _principals(keys, s, seed, owners, out):
+    family, virtual = family_of(seed), virtual_of(owners)[s]
     for i in range(keys.size):
-        out[i] = owner[s, first_candidate(key_hash(keys[i], family), owner.shape[1])]
+        out[i] = virtual[first_candidate(key_hash(keys[i], family), virtual.size)].owner
 
 
+@njit(cache=True, nogil=True)
+def _slot_now(meta):
+    """Return the number of the time slot."""
+    slots = rest_of(meta).view(SLOTS)[0]
+    return slots.ended + (shared_of(meta).messages // slots.messages if slots.messages > 0 else 0)
+
+
+@njit(cache=True, nogil=True)
+def _hear(worker, sign, strength, source, meta, owners, book):
+    """Let one source, or for -1 all of them, act on a worker's signal.
+
+    Return the virtual workers moved, or -1 if the worker is removed.
+    """
+    if map_of(0, owners, book).workers[worker].held == 0:
+        return -1
+    slot = _slot_now(meta)
+    first, stop = (0, owners.shape[0]) if source < 0 else (source, source + 1)
+    moves = 0
+    for s in range(first, stop):
+        moves += apply_signal(worker, sign, strength, slot, map_of(s, owners, book))
+    return moves
+
+
+@njit(cache=True, nogil=True)
+def _hear_all(signs, strengths, meta, owners, book):
+    """Let all sources act on the signals of all workers; return the virtual workers moved.
+
+    A sign of 0 is no signal. The idle ones come first, so that the busy find them. Sources know
+    nothing of each other, so each takes all signals in one go.
+    """
+    slot = _slot_now(meta)
+    moves = 0
+    for s in range(owners.shape[0]):
+        its = map_of(s, owners, book)
+        for sign in (IDLE, BUSY):
+            for worker in range(signs.size):
+                if signs[worker] == sign:
+                    moves += apply_signal(worker, sign, strengths[worker], slot, its)
+    return moves
+
+
+@dataclass(frozen=True)
+class ConsistentOptions(GroupingOptions):
+    """Hold the options of `ConsistentGrouping` and check them."""
+
+    _: KW_ONLY
+    virtual: int = 10
+    inner: str = "porc"
+    epsilon: float = 0.01
+    policy: str = "lru"
+    slot: int | None = None
+    idle: float = 0.75
+    busy: float = 0.85
+    hysteresis: float = 0.0
+    proportional: bool = False
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        inner = self.inner.lower() if isinstance(self.inner, str) else self.inner
+        virtual = _check.integer("virtual", self.virtual, 1)
+        busy = _check.real("busy", self.busy, 0, low_open=True)
+        idle = _check.real("idle", self.idle, 0, busy, high_open=True)
+        if not isinstance(self.proportional, (bool, np.bool_)):
+            raise TypeError(f"proportional must be True or False, got {self.proportional!r}")
+        if self.workers * virtual > MAX_WORKERS:
+            raise ValueError(
+                f"virtual must leave fewer than 2**31 virtual workers, got {virtual} for {self.workers} workers"
+            )
+        checked(
+            self,
+            virtual=virtual,
+            inner=_check.choice("inner", inner, tuple(_INNER)),
+            epsilon=_check.real("epsilon", self.epsilon, 0, low_open=True),
+            policy=_check.choice("policy", self.policy, tuple(POLICIES)),
+            slot=None if self.slot is None else _check.integer("slot", self.slot, 1),
+            idle=idle,
+            busy=busy,
+            hysteresis=_check.real("hysteresis", self.hysteresis, 0, busy - idle, high_open=True),
+            proportional=bool(self.proportional),
+        )
+
+
+@takes(ConsistentOptions)
 class ConsistentGrouping(Grouping):
-    """Send each message to one of many equal virtual workers, and these to workers according to what each can bear.
+    """Send messages to equal virtual workers, and these to workers as each can bear them.
 
-    Workers say when they are busy or idle; virtual workers then move from the busy to the idle. Nobody has to know a
-    capacity.
+    Workers say when they are busy or idle; virtual workers then move from the busy to the idle.
+    Nobody has to know a capacity.
 
     Parameters
     ----------
@@ -99,37 +209,41 @@ class ConsistentGrouping(Grouping):
     sources : int, default 1
         Number of sources, each with its own loads and its own map.
     virtual : int, default 10
-        Virtual workers for each worker at the start. `streamlb.analysis.virtual_workers_needed` says how many a set
-        of capacities takes.
+        Virtual workers for each worker at the start. `streamlb.analysis.virtual_workers_needed`
+        says how many a set of capacities takes.
     inner : {"porc", "kg", "pkg", "potc", "sg", "ch"}, default "porc"
-        How messages find their virtual worker; in letters of either case.
+        The grouping by which messages find their virtual worker; in letters of either case.
     epsilon : float, default 0.01
-        Of the inner grouping, for "porc" and "ch".
+        The epsilon of the inner grouping, for "porc" and "ch".
     policy : {"lru", "fcfs"}, default "lru"
-        Where a busy worker's virtual worker goes. "fcfs": to the worker that has waited longest in the queue of idle
-        ones, when there is one. "lru": to that one too, and if none is idle to the one that was busy least recently.
+        Where a busy worker's virtual worker goes. "fcfs": to the worker that has waited longest in
+        the queue of idle ones, when there is one. "lru": to that one too, and if none is idle to
+        the one that was busy least recently.
     slot : int, optional
-        Messages in a time slot. Of a worker's signals in one slot only the first counts. By default slots end by
-        `next_slot`.
+        Messages in a time slot. Of a worker's signals in one slot only the first counts. By default
+        slots end by `next_slot`.
     idle, busy : float, default 0.75 and 0.85
         For `observe`: the utilisation below which a worker is idle and above which it is busy.
     hysteresis : float, default 0
-        For `observe`: a worker that was busy remains so until its utilisation is this far below `busy`, and an idle
-        one likewise.
+        For `observe`: a worker that was busy remains so until its utilisation is this far below
+        `busy`, and an idle one likewise.
     proportional : bool, default False
-        For `observe`: signals ask for as many virtual workers as lead to the middle of the band, not for one.
+        For `observe`: signals ask for as many virtual workers as lead to the middle of the band,
+        not for one.
     seed : int, numpy.random.SeedSequence or None, default 0
-        Of the hash functions.
+        The seed of the hash functions; None takes OS entropy.
 
     Notes
     -----
-    A worker is in one queue at most, once; a signal of the other kind moves it over. A worker always
-    keeps one virtual worker. Sources may hear signals late and in different order: their maps then differ for a
-    while, which costs balance and memory but loses no message, as each message is routed once, by one map.
+    A worker waits in at most one queue, and only once; a signal of the other kind moves it to the
+    other queue. A worker always keeps one virtual worker. Sources may hear signals late and in
+    different order: their maps then differ for a while, which costs balance and memory but loses no
+    message, as each message is routed once, by one map.
 
     References
     ----------
-    Nasir et al., "Load balancing for skewed streams on heterogeneous cluster", sections IV and V-A.
+    Nasir et al. 2017, "Load balancing for skewed streams on heterogeneous cluster", sections IV and
+    V-A.
 
     Examples
     --------
@@ -146,67 +260,34 @@ class ConsistentGrouping(Grouping):
     1
     """
 
-    __slots__ = (
-        "_bins",
-        "_inner",
-        "busy",
-        "epsilon",
-        "hysteresis",
-        "idle",
-        "inner",
-        "policy",
-        "proportional",
-        "slot",
-        "virtual",
-    )
-    _options = ("virtual", "inner", "epsilon", "policy", "slot", "idle", "busy", "hysteresis", "proportional")
-    _arrays = ("load", "meta", "owner", "book", "mood")
+    __slots__ = ("_inner", "workers")  # the option `workers` is the number at the start, this one changes
+    virtual: int  # options, as attributes to read
+    inner: str
+    epsilon: float
+    policy: str
+    slot: int | None
+    idle: float
+    busy: float
+    hysteresis: float
+    proportional: bool
+    _version = 3  # 3: who is next in a map stands in chains
+    _arrays = ("load", "meta", "owners", "book", "said")
 
-    def __init__(
-        self,
-        workers: int,
-        sources: int = 1,
-        *,
-        virtual: int = 10,
-        inner: str = "porc",
-        epsilon: float = 0.01,
-        policy: str = "lru",
-        slot: int | None = None,
-        idle: float = 0.75,
-        busy: float = 0.85,
-        hysteresis: float = 0.0,
-        proportional: bool = False,
-        seed: Any = 0,
-    ):
-        self.virtual = _check.integer("virtual", virtual, 1)
-        self.inner = _check.choice("inner", inner.lower() if isinstance(inner, str) else inner, tuple(_INNER))
-        self.epsilon = _check.real("epsilon", epsilon, 0, low_open=True)
-        self.policy = _check.choice("policy", policy, tuple(_POLICY))
-        self.slot = None if slot is None else _check.integer("slot", slot, 1)
-        self.busy = _check.real("busy", busy, 0, low_open=True)
-        self.idle = _check.real("idle", idle, 0, self.busy, high_open=True)
-        self.hysteresis = _check.real("hysteresis", hysteresis, 0, self.busy - self.idle, high_open=True)
-        if not isinstance(proportional, (bool, np.bool_)):
-            raise TypeError(f"proportional must be True or False, got {proportional!r}")
-        self.proportional = bool(proportional)
-        self._bins = _check.integer("workers", workers, 1, MAX_WORKERS) * self.virtual
-        if self._bins > MAX_WORKERS:
-            raise ValueError(
-                f"virtual must leave fewer than 2**31 virtual workers, got {virtual} for {workers} workers"
-            )
-        super().__init__(workers, sources, seed=seed)
+    @property
+    def _bins(self) -> int:
+        """The number of virtual workers."""
+        return self.options.workers * self.virtual
 
     def _fresh(self):
-        self.workers = self._bins // self.virtual
+        self.workers = self.options.workers
         options = {"epsilon": self.epsilon} if self.inner in ("porc", "ch") else {}
         self._inner = _INNER[self.inner](self._bins, self.sources, seed=self.seed, **options)
-        # Virtual worker v starts at worker v mod n, so that neighbours on a ring belong to different workers.
-        owner = np.tile(np.arange(self._bins, dtype=np.int64) % self.workers, (self.sources, 1))
+        meta = self._fresh_meta(_START + _SLOT_WORDS)
+        meta[_START:].view(SLOTS)["messages"] = self.slot or 0
         return (
             np.zeros((self.sources, self.workers), np.int64),
-            self._fresh_meta(CLOCK + 2 * self.sources),
-            owner,
-            fresh_book(self.sources, self.workers, self.virtual),
+            meta,
+            *fresh_maps(self.sources, self.workers, self.virtual, POLICIES[self.policy]),
             np.zeros(self.workers, np.int64),
         )
 
@@ -218,7 +299,8 @@ class ConsistentGrouping(Grouping):
         key : int, str or bytes
             The message's key.
         source : int, optional
-            The source that sends it; by default message i of the grouping's life comes from source i mod sources.
+            The source that sends it; by default message i of the grouping's life comes from source
+            i mod sources.
         weight : int, default 1
             How many messages it counts for.
 
@@ -227,33 +309,16 @@ class ConsistentGrouping(Grouping):
         int
             The worker.
         """
-        # The inner grouping has routed as many messages as this one, so it takes the same source in turn.
-        virtual = self._inner.route(key, source, weight)
-        load, meta, owner = self._state[:3]
-        return _assign(virtual, -1 if source is None else int(source), int(weight), load, meta, owner)
+        # The inner grouping has routed as many messages as this one, so it takes the same source in
+        # turn.
+        number = self._inner.route(key, source, weight)
+        load, meta, owners = self._state[:3]
+        return _assign(number, -1 if source is None else int(source), int(weight), load, meta, owners)
 
-    def route_many(self, keys: Any, weights: Any = None, source: int | None = None) -> np.ndarray:
-        """Return the workers of many messages: what looping over `route` gives, faster.
-
-        Parameters
-        ----------
-        keys : array_like
-            Keys of any supported kind, in order.
-        weights : array_like of int, optional
-            How many messages each counts for; 1 by default.
-        source : int, optional
-            The source that sends them all; by default they go round robin over the sources.
-
-        Returns
-        -------
-        int32[m]
-            The worker of each message.
-        """
-        out = self._inner.route_many(keys, weights, source)
-        checked = np.empty(0, np.int64) if weights is None else _check.weight_array("weights", weights, out.size)
-        load, meta, owner = self._state[:3]
-        _assign_many(checked, -1 if source is None else int(source), load, meta, owner, out)
-        return out
+    def _batch(self, keys, weights, source, out):
+        self._inner._batch(keys, weights, source, out)
+        load, meta, owners = self._state[:3]
+        _assign_many(weights, source, load, meta, owners, out)
 
     def signal(self, worker: int, word: str, *, strength: float = 0.0, source: int | None = None) -> int:
         """Let the sources act on what a worker says about itself.
@@ -265,26 +330,28 @@ class ConsistentGrouping(Grouping):
         word : {"busy", "idle"}
             Busy: take a virtual worker from me. Idle: give me one.
         strength : float, default 0
-            The share of its virtual workers that it wants to lose or gain, in [0, 1]; at least one is meant.
+            The share of its virtual workers that it wants to lose or gain, in [0, 1]; at least one
+            is meant.
         source : int, optional
             The source that hears it, when they do not all hear it now.
 
         Returns
         -------
         int
-            Virtual workers moved, over all sources that heard it: 0 also when it was the worker's second signal in
-            the slot.
+            Virtual workers moved, over all sources that heard it: 0 also when it was the worker's
+            second signal in the slot.
         """
-        worker = self._known(worker)
+        worker = _check.integer("worker", worker, 0, self.workers - 1)
         sign = _SIGN[_check.choice("word", word, tuple(_SIGN))]
         strength = _check.real("strength", strength, 0, 1)
-        heard = range(self.sources) if source is None else [_check.integer("source", source, 0, self.sources - 1)]
-        slot, policy = self._slot_now(), _POLICY[self.policy]
-        _, meta, owner, book, _ = self._state
-        return sum(apply_signal(worker, sign, strength, s, slot, policy, owner, book, meta) for s in heard)
+        source = -1 if source is None else _check.integer("source", source, 0, self.sources - 1)
+        moves = _hear(worker, sign, strength, source, *self._state[1:4])
+        if moves < 0:
+            raise _removed(worker)
+        return moves
 
     def observe(self, utilisation: Any) -> int:
-        """End a time slot: turn each worker's utilisation in it into its signal, if any, and let all sources act on it.
+        """End a time slot: let all sources act on the signals that the utilisations amount to.
 
         Parameters
         ----------
@@ -301,56 +368,57 @@ class ConsistentGrouping(Grouping):
             raise ValueError(
                 f"utilisation must have one entry for each of {self.workers} workers, got {utilisation.size}"
             )
-        moves = self._hear(*self._words(utilisation))
+        moves = self._hear(*self._judge(utilisation))
         self.next_slot()
         return moves
 
     def next_slot(self) -> None:
         """End the time slot: every worker may signal again."""
-        self._state[1][SLOT] += 1
+        self._state[1][_START:].view(SLOTS)["ended"] += 1
 
     def add_worker(self) -> int:
-        """Add a worker and return its number; it takes an equal share of the virtual workers from the others.
+        """Add a worker and return its number; it gets an equal share of the virtual workers.
 
-        Each of those gives in proportion to what it holds. Keys whose first virtual worker does not move stay where
-        they are.
+        Each of those gives in proportion to what it holds. Keys whose first virtual worker does not
+        move stay where they are.
         """
-        load, meta, owner, book, mood = self._state
+        load, meta, owners, book, said = self._state
         alive = self.active.size
         if alive == self._bins:
             raise ValueError(
                 f"workers must leave each at least one of the {self._bins} virtual workers: there are {alive}"
             )
         new = self.workers
-        row = fresh_book(self.sources, 1, 0)
-        book = np.concatenate([book, row], axis=1)
+        book = with_new_worker(book, new)
         load = np.concatenate([load, np.zeros((self.sources, 1), np.int64)], axis=1)
         self.workers += 1
-        self._state = (load, meta, owner, book, np.append(mood, 0))
-        for s in range(self.sources):
-            share_out(new, self._bins // (alive + 1), False, s, owner, book, meta, np.empty(self.workers, np.int64))
+        self._state = (load, meta, owners, book, np.append(said, 0))
+        join(new, self._bins // (alive + 1), owners, book, np.empty(self.workers, np.int64))
         return new
 
     def remove_worker(self, worker: int) -> None:
-        """Remove a worker; the others take its virtual workers, in proportion to what they hold. Its number stays unused.
+        """Remove a worker; its number stays unused.
+
+        The others take its virtual workers, in proportion to what they hold.
 
         Parameters
         ----------
         worker : int
             Not the last one.
         """
-        worker = self._known(worker)
+        worker = _check.integer("worker", worker, 0, self.workers - 1)
+        if not self._held[0, worker]:
+            raise _removed(worker)
         if self.active.size == 1:
             raise ValueError(f"worker must not be the last one, got {worker}")
-        _, meta, owner, book, mood = self._state
-        mood[worker] = 0
-        for s in range(self.sources):
-            book[s, worker, ALIVE] = 0
-            book[s, worker, WANT] = 0
-            share_out(worker, int(book[s, worker, HELD]), True, s, owner, book, meta, np.empty(self.workers, np.int64))
+        _, _, owners, book, said = self._state
+        said[worker] = 0
+        leave(worker, owners, book, np.empty(self.workers, np.int64))
 
     def principal(self, keys: Any, source: int = 0) -> np.ndarray:
-        """Return the worker that a source tries first for each key: where a light key's messages go.
+        """Return the worker that a source tries first for each key.
+
+        This is where the messages of a light key go.
 
         Parameters
         ----------
@@ -377,17 +445,17 @@ class ConsistentGrouping(Grouping):
     @property
     def active(self) -> np.ndarray:
         """The numbers of the workers that are not removed."""
-        return np.flatnonzero(self._state[3][0, :, ALIVE])
+        return np.flatnonzero(self._held[0])
 
     @property
     def shares(self) -> np.ndarray:
         """Virtual workers of each worker by each source's map: int64[sources, workers]."""
-        return self._state[3][:, :, HELD].copy()
+        return self._held.astype(np.int64)
 
     @property
     def moves(self) -> int:
         """Moves of virtual workers so far, over all sources."""
-        return int(self._state[1][CLOCK + self.sources :].sum())
+        return int(source_records(self._state[3])["moves"].sum())
 
     @property
     def virtual_loads(self) -> np.ndarray:
@@ -403,65 +471,60 @@ class ConsistentGrouping(Grouping):
 
     def state(self) -> bytes:
         """Return all there is to know as bytes, for `from_state`."""
-        parameters = {**self._parameters(), "workers": self._bins // self.virtual}
         inner = {f"inner_{name}": array for name, array in zip(self._inner._arrays, self._inner._state)}
         arrays = {**dict(zip(self._arrays, self._state)), **inner}
-        return _state.pack(type(self).__name__, self._version, parameters, arrays)
+        return _state.pack(type(self).__name__, self._version, self._parameters(), arrays)
 
     def _restore(self, arrays):
         prefix = "inner_"
         self._inner._restore({name.removeprefix(prefix): a for name, a in arrays.items() if name.startswith(prefix)})
-        book = arrays.get("book")
-        workers = book.shape[1] if book is not None and book.ndim == 3 else 0
+        load = arrays.get("load")
+        workers = load.shape[1] if load is not None and load.ndim == 2 else 0
         shapes = {
             "load": (self.sources, workers),
             "meta": self._state[1].shape,
-            "owner": self._state[2].shape,
-            "book": (self.sources, workers, self._state[3].shape[2]),
-            "mood": (workers,),
+            "owners": self._state[2].shape,
+            "book": (self.sources, book_words(workers)),
+            "said": (workers,),
         }
         for name, shape in shapes.items():
             found = arrays.get(name)
             if found is None or found.dtype != np.int64 or found.shape != shape or workers < self.workers:
                 raise ValueError(f"state must hold {name} as int64{list(shape)} for these parameters")
-        if arrays["owner"].min() < 0 or arrays["owner"].max() >= workers:
+        if not in_range(arrays["owners"], arrays["book"], workers):
             raise ValueError(f"state must map virtual workers to workers 0 to {workers - 1}")
         self.workers = workers
         self._state = tuple(arrays[name] for name in self._arrays)
 
-    def _known(self, worker: Any) -> int:
-        worker = _check.integer("worker", worker, 0, self.workers - 1)
-        if not self._state[3][0, worker, ALIVE]:
-            raise ValueError(f"worker must not be a removed one, got {worker}")
-        return worker
+    @property
+    def _held(self) -> np.ndarray:
+        """How many virtual workers each worker holds by each source's map, a view."""
+        return worker_records(self._state[3], self.workers)["held"]
 
     def _slot_now(self) -> int:
-        meta = self._state[1]
-        return int(meta[SLOT]) + (0 if self.slot is None else int(meta[0]) // self.slot)
+        """Return the number of the time slot."""
+        return _slot_now(self._state[1])
 
     def _hear(self, signs: np.ndarray, strengths: np.ndarray) -> int:
-        """Let all sources act on the workers' signals, the idle first: the busy then find them."""
-        slot, policy = self._slot_now(), _POLICY[self.policy]
-        _, meta, owner, book, _ = self._state
-        moves = 0
-        for sign in (1, -1):
-            for worker in np.flatnonzero(signs == sign).tolist():
-                for s in range(self.sources):
-                    moves += apply_signal(worker, sign, float(strengths[worker]), s, slot, policy, owner, book, meta)
-        return moves
+        """Let all sources act on the signals of all workers; return the virtual workers moved."""
+        return _hear_all(signs, strengths, *self._state[1:4])
 
-    def _words(self, utilisation: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return each worker's sign (-1 busy, 1 idle, 0 silent) and strength, and remember the signs."""
-        book, mood = self._state[3], self._state[4]
-        is_busy = utilisation > np.where(mood < 0, self.busy - self.hysteresis, self.busy)
-        is_idle = utilisation < np.where(mood > 0, self.idle + self.hysteresis, self.idle)
-        # A jump across the band is judged by where it lands.
-        signs = np.where(utilisation > self.busy, -1, np.where(utilisation < self.idle, 1, is_idle * 1 - is_busy * 1))
-        signs[book[0, :, ALIVE] == 0] = 0
-        mood[:] = signs
+    def _judge(self, utilisation: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return what each worker says (IDLE, BUSY or 0) and how strongly, and remember it."""
+        said = self._state[4]
+        is_busy = utilisation > np.where(said == BUSY, self.busy - self.hysteresis, self.busy)
+        is_idle = utilisation < np.where(said == IDLE, self.idle + self.hysteresis, self.idle)
+        # The hysteresis is smaller than the band, so nobody is both.
+        signs = np.where(is_busy, BUSY, np.where(is_idle, IDLE, 0))
+        signs[self._held[0] == 0] = 0
+        said[:] = signs
         strengths = np.zeros(utilisation.size)
         if self.proportional:
             middle = (self.idle + self.busy) / 2
             with np.errstate(divide="ignore"):
                 strengths = np.minimum(1.0, np.abs(utilisation - middle) / utilisation)
         return signs, strengths
+
+
+def _removed(worker: int) -> ValueError:
+    return ValueError(f"worker must not be a removed one, got {worker}")

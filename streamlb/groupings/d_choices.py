@@ -1,146 +1,261 @@
-"""D-Choices: hot keys go to the least loaded of d workers, d as small as it may be, others to two (paper 001, III and IV-A).
+"""D-Choices: hot keys go to the least loaded of d workers, others to the less loaded of two.
 
-State: load, meta and sketch as in `head`, where a source's row of sketch goes on with records int64[capacity, 8], what is
-kept of a counter whose key is hot; order int64[capacity], the hot counters, the largest first; shares float64[capacity],
-scratch; history int64[2 * HISTORY], the weight at which d changed and what it became; stamps int64[workers], scratch. pool
-int32[sources, size] holds the hot keys' lists of workers, one after the other; it is the one array that grows.
+d is as small as it may be for the load to be balanced (Nasir et al. 2016, sections III and IV-A;
+see `solve_d`).
+
+State: load, meta and sketch as in `head`; hot int64, what is known of hot keys: a record LISTS,
+then for each source records RECORD[room] of its hot counters, order int32[room], the hot counters
+with the largest first, and history CHANGE[512]; then, for all sources together, entries
+ENTRY[room], an index of keys whose workers are listed, stamps int32[workers] and shares
+float64[room], both scratch, and workers int32[room], the lists themselves. A key's list does not
+depend on the source, so that all sources share it.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from collections import namedtuple
+from dataclasses import KW_ONLY, dataclass
 
 import numpy as np
 
 from streamlb import _check
 from streamlb._jit import njit
-from streamlb.groupings.base import MAX_WORKERS, SEED, Grouping, source_of, weight_of
+from streamlb._options import checked, takes
+from streamlb.groupings.base import MAX_WORKERS, weight_of
 from streamlb.groupings.head import (
-    CAPACITY,
-    CHANGES,
-    CHOICES,
-    DISTINCT,
-    EPSILON,
-    FILLED,
-    FIXED,
-    HOT,
-    PENDING,
-    ROTATE,
-    SOLVE,
-    STAMP,
-    START,
-    TABLE,
+    HEAD,
     HeadGrouping,
+    HeadOptions,
+    count_message,
+    cursor_of,
     is_hot,
-    least_worker,
+    keep_cursor,
+    lacks_room,
+    lacks_width,
+    least_load,
+    number_of,
     registers_of,
     second_choice,
     send_tail,
-    sketch_of,
+    settings_of,
+    source_at,
+    to_least,
+    write_homes,
 )
 from streamlb.groupings.solve_d import fewest_choices
-from streamlb.hashing import candidate, family_of, first_candidate, key_hash
-from streamlb.sketches.space_saving import offer
+from streamlb.hashing import BLOCK, candidate, first_candidate, hash_one, key_hash, mix
+from streamlb.sketches.space_saving import count_at, home_of
 
-# A record: where its list is in the pool and how long; with which d it was last used; AT, LOW, REST: see _least_candidate.
-PLACE, LENGTH, USED_D, AT, LOW, REST, LISTED = range(7)
-RECORD = 8
-HISTORY = 512
-_POOL = 256
+# Each source's registers.
+SOURCE = np.dtype(
+    [
+        *HEAD,
+        ("choices", "i8"),  # d
+        ("solve", "i8"),  # the total at which d is solved for again
+        ("least", "i8"),  # the cursor over the least loaded of all workers, see `to_least`
+        ("next", "i8"),
+        ("end", "i8"),
+        ("wrap", "i8"),
+        ("floor", "i8"),  # the least load of all workers, and a worker before which all others are above it
+        ("above", "i8"),
+        ("start", "i8"),  # where a hot key's turn begins
+        ("records", "i8"),  # how many records are in use
+        ("hot", "i8"),  # how many keys are hot: the length of `order`
+        ("changes", "i8"),  # how many entries of `history` are in use
+    ]
+)
+# What all sources share.
+LISTS = np.dtype(
+    [
+        ("epsilon", "f8"),
+        ("fixed", "i8"),  # a d that was given, or 0
+        ("records", "i8"),  # the room for records of each source, a power of two
+        ("entries", "i8"),  # the room for entries, a power of two
+        ("room", "i8"),  # the room for listed workers
+        ("known", "i8"),  # how many keys have a list
+        ("filled", "i8"),  # how much of the room for listed workers is used
+        ("stamp", "i8"),  # the last one given
+    ]
+)
+# A counter whose key is hot or was, since it got the counter. Records are found by their slot: the
+# first place tried is the slot modulo the room, then the ones after it.
+RECORD = np.dtype(
+    [
+        ("slot", "i4"),  # the counter's slot + 1; 0: no record
+        ("listed", "i4"),  # 1: in `order`
+        ("length", "i4"),  # how many workers its list has; 0: it has none
+        ("d", "i4"),  # the d with which it was last used, 0 before
+        ("at", "i4"),  # the place in the list of the worker that it took last
+        ("rest", "i4"),  # how many places, from `at` on, may still have the load `low`; see `_least_candidate`
+        ("low", "i8"),
+        ("place", "i8"),  # where its list begins
+    ]
+)
+# A key's list of workers, found by the key's hash; length 0: no entry.
+ENTRY = np.dtype([("key", "u8"), ("place", "i8"), ("length", "i8")])
+# The weight that a source had sent when d changed, and what it became.
+CHANGE = np.dtype([("sent", "i8"), ("d", "i8")])
+
+# What a kernel knows of hot keys: LISTS, the three parts of one source, and the four parts that all
+# share.
+Hot = namedtuple("Hot", ["lists", "records", "order", "history", "entries", "stamps", "shares", "workers"])
+
+_HISTORY = 512
+_FIRST_RECORDS = 256
+_FIRST_ENTRIES = 64
+_HEADER, _RECORD, _ENTRY, _CHANGE = (dtype.itemsize // 8 for dtype in (LISTS, RECORD, ENTRY, CHANGE))
+_BLOCK_EXTRA = _HISTORY * _CHANGE
 
 
 @njit(nogil=True, inline="always")
-def hot_of(row, meta):
-    """Return the parts of a source's row that follow its sketch, views: records, order, shares, history and stamps."""
-    capacity = meta[CAPACITY]
-    at = 3 * capacity + meta[TABLE] // 2
-    records = row[at : at + RECORD * capacity].reshape((capacity, RECORD))
-    at += RECORD * capacity
-    order = row[at : at + capacity]
-    shares = row[at + capacity : at + 2 * capacity].view(np.float64)
-    at += 2 * capacity
-    history = row[at : at + 2 * HISTORY]
-    stamps = row[at + 2 * HISTORY :]
-    return records, order, shares, history, stamps
+def hot_of(hot, number, shape, records, entries):
+    """Return what is known of a source's hot keys; `shape` is that of load."""
+    half = records // 2
+    block = records * _RECORD + half + _BLOCK_EXTRA
+    at = _HEADER + number * block
+    order = at + records * _RECORD
+    shared = _HEADER + shape[0] * block
+    stamps = shared + entries * _ENTRY
+    shares = stamps + (shape[1] + 1) // 2
+    return Hot(
+        hot[:_HEADER].view(LISTS)[0],
+        hot[at:order].view(RECORD),
+        hot[order : order + half].view(np.int32),
+        hot[order + half : at + block].view(CHANGE),
+        hot[shared:stamps].view(ENTRY),
+        hot[stamps:shares].view(np.int32),
+        hot[shares : shares + records].view(np.float64),
+        hot[shares + records :].view(np.int32),
+    )
+
+
+@njit(nogil=True, inline="always")
+def lists_of(hot):
+    """Return the record LISTS, a view."""
+    return hot[:_HEADER].view(LISTS)[0]
+
+
+@njit(cache=True, nogil=True, forceinline=True)
+def _find_record(slot, records):
+    """Return the place of a slot's record, or the free one where it would stand."""
+    mask = np.uint64(records.size - 1)
+    place = np.uint64(slot) & mask
+    while records[place].slot != slot + 1 and records[place].slot != 0:
+        place = (place + np.uint64(1)) & mask
+    return place
 
 
 @njit(cache=True, nogil=True)
-def _note(choices, total, own, history):
-    """Write down that d has changed; when the room is used up, every second entry goes."""
-    if own[CHANGES] == HISTORY:
-        for i in range(HISTORY // 2):
-            history[2 * i], history[2 * i + 1] = history[4 * i], history[4 * i + 1]
-        own[CHANGES] = HISTORY // 2
-    history[2 * own[CHANGES]], history[2 * own[CHANGES] + 1] = total, choices
-    own[CHANGES] += 1
+def _reenter(held, records):
+    """Enter records that are in use into an empty part; their lists are gone."""
+    for i in range(held.size):
+        place = _find_record(np.int64(held[i].slot) - 1, records)
+        records[place] = held[i]
+        records[place].length = 0
+        records[place].place = 0
 
 
 @njit(cache=True, nogil=True)
-def _solve(workers, meta, own, row):
-    """Set d by the keys that are hot now, and drop from the list of hot keys those that are not any more."""
-    counters = sketch_of(row, own, meta)
-    counts, total = counters.counts, counters.own.total
-    records, order, shares, history, _stamps = hot_of(row, meta)
-    hot = 0
-    for i in range(own[HOT]):
-        slot = order[i]
-        if not is_hot(slot, counters, meta):
-            records[slot, LISTED] = 0
-            continue
-        at = hot  # insertion: the list stays in order but for a few neighbours
-        while at > 0 and counts[order[at - 1]] < counts[slot]:
-            order[at] = order[at - 1]
-            at -= 1
-        order[at] = slot
-        hot += 1
-    own[HOT] = hot
-    for i in range(hot):
-        shares[i] = counts[order[i]] / total
-    if meta[FIXED] > 0:
-        choices = min(meta[FIXED], workers)
-    else:
-        choices = fewest_choices(shares[:hot], workers, meta.view(np.float64)[EPSILON], meta[DISTINCT] != 0)
-    if choices != own[CHOICES]:
-        _note(choices, total, own, history)
-        own[CHOICES] = choices
-    own[SOLVE] = total + 1 + total // 100
-
-
-@njit(cache=True, nogil=True)
-def _enlist(slot, workers, meta, own, row):
-    """Put a counter whose key has become hot on the list, and solve for d again."""
-    records, order, _shares, _history, _stamps = hot_of(row, meta)
-    records[slot, LISTED] = 1
-    order[own[HOT]] = slot
-    own[HOT] += 1
-    _solve(workers, meta, own, row)
-
-
-@njit(cache=True, nogil=True)
-def _change_hands(slot, meta, own, row):
-    """Forget what was kept of a counter's former key."""
-    records, order, _shares, _history, _stamps = hot_of(row, meta)
-    if records[slot, LISTED] != 0:
+def _forget(place, own, hot):
+    """Take out a record, moving later ones back so that no search breaks."""
+    records, order = hot.records, hot.order
+    slot = np.int64(records[place].slot) - 1
+    if records[place].listed != 0:
         at = 0
         while order[at] != slot:
             at += 1
-        own[HOT] -= 1
-        for i in range(at, own[HOT]):
+        own.hot -= 1
+        for i in range(at, own.hot):
             order[i] = order[i + 1]
-    records[slot, :] = 0
+    own.records -= 1
+    mask = np.uint64(records.size - 1)
+    hole = place
+    while True:
+        place = (place + np.uint64(1)) & mask
+        if records[place].slot == 0:
+            break
+        # The record may fill the hole unless its first place lies behind the hole.
+        if ((place - np.uint64(records[place].slot - 1)) & mask) >= ((place - hole) & mask):
+            records[hole] = records[place]
+            hole = place
+    records[hole].slot = 0
+
+
+@njit(cache=True, nogil=True)
+def _note(choices, own, history):
+    """Write down that d has changed; when the room is used up, every second entry goes."""
+    if own.changes == _HISTORY:
+        for i in range(_HISTORY // 2):
+            history[i] = history[2 * i]
+        own.changes = _HISTORY // 2
+    history[own.changes].sent = own.sketch.total
+    history[own.changes].d = choices
+    own.changes += 1
+
+
+@njit(cache=True, nogil=True)
+def _solve(source, hot):
+    """Set d by the keys that are hot now, and drop from `order` those that are not any more."""
+    own, counters, order, shares = source.own, source.counters, hot.order, hot.shares
+    total, workers = own.sketch.total, source.load.size
+    found = 0
+    for i in range(own.hot):
+        slot = np.int64(order[i])
+        count = count_at(slot, counters)
+        if not is_hot(slot, count, source):
+            hot.records[_find_record(slot, hot.records)].listed = 0
+            continue
+        at = found  # insertion: the list stays in order but for a few neighbours
+        while at > 0 and count_at(order[at - 1], counters) < count:
+            order[at] = order[at - 1]
+            at -= 1
+        order[at] = slot
+        found += 1
+    own.hot = found
+    for i in range(found):
+        shares[i] = count_at(order[i], counters) / total
+    if hot.lists.fixed > 0:
+        choices = min(hot.lists.fixed, workers)
+    else:
+        choices = fewest_choices(shares[:found], workers, hot.lists.epsilon, source.settings.distinct != 0)
+    if choices != own.choices:
+        _note(choices, own, hot.history)
+        own.choices = choices
+    own.solve = total + 1 + total // 100
+
+
+@njit(cache=True, nogil=True)
+def _enlist(slot, place, source, hot):
+    """Put a counter whose key has become hot on the list of hot keys, and solve for d again."""
+    own, record = source.own, hot.records[place]
+    if record.slot == 0:
+        record.slot = slot + 1
+        record.length, record.d, record.at, record.rest, record.low = 0, 0, 0, 0, -1
+        own.records += 1
+        if 4 * (own.records + 1) > 3 * hot.records.size:
+            source.settings.full = 1
+    record.listed = 1
+    hot.order[own.hot] = slot
+    own.hot += 1
+    _solve(source, hot)
 
 
 @njit(cache=True, nogil=True)
 def list_candidates(h, distinct, workers, stamp, stamps, out):
-    """Write the first out.size workers of a key with hash `h`; distinct ones are the family's in order, without those that came before."""
+    """Write the first out.size workers of a key with hash `h`.
+
+    Distinct ones are the family's in order, without those that came before; `stamps` are below
+    `stamp` at first.
+    """
     if not distinct:
         for i in range(out.size):
             out[i] = candidate(h, i, workers)
         return
     out[0] = first_candidate(h, workers)
-    out[1] = second_choice(h, np.int64(out[0]), workers)
     stamps[out[0]] = stamp
-    stamps[out[1]] = stamp
+    if out.size > 1:
+        out[1] = second_choice(h, np.int64(out[0]), workers)
+        stamps[out[1]] = stamp
     found, draw = 2, 2
     while found < out.size:
         worker = candidate(h, draw, workers)
@@ -152,33 +267,64 @@ def list_candidates(h, distinct, workers, stamp, stamps, out):
 
 
 @njit(cache=True, nogil=True)
-def _list_workers(key, slot, workers, meta, own, row, pool):
-    """Make the list of a hot key's workers, at least d of them; return whether the pool has room for it."""
-    records, _order, _shares, _history, stamps = hot_of(row, meta)
-    length = 8
-    while length < own[CHOICES]:
-        length *= 2
-    length = min(length, workers)
-    if own[FILLED] + length > pool.size:
-        return False
-    place = own[FILLED]
-    own[FILLED] += length
-    own[STAMP] += 1
-    distinct = meta[DISTINCT] != 0
-    h = key_hash(key, family_of(np.uint64(meta[SEED])))
-    list_candidates(h, distinct, workers, own[STAMP], stamps, pool[place : place + length])
-    records[slot, PLACE], records[slot, LENGTH] = place, length
-    return True
+def _list_workers(key, place, source, hot):
+    """Find or make the list of a hot key's workers, at least d of them; there is room for it."""
+    lists, record, choices, workers = hot.lists, hot.records[place], source.own.choices, source.load.size
+    mask = np.uint64(hot.entries.size - 1)
+    at = mix(key) & mask
+    while hot.entries[at].length != 0 and hot.entries[at].key != key:
+        at = (at + np.uint64(1)) & mask
+    entry = hot.entries[at]
+    if entry.length < choices:
+        if entry.length == 0:
+            entry.key = key
+            lists.known += 1
+        if lists.stamp == 2**31 - 1:
+            hot.stamps[:] = 0
+            lists.stamp = 0
+        lists.stamp += 1
+        entry.place = lists.filled
+        entry.length = min(workers, max(8, choices + choices // 16))
+        lists.filled += entry.length
+        out = hot.workers[entry.place : lists.filled]
+        h = key_hash(key, source.family)
+        list_candidates(h, source.settings.distinct != 0, workers, lists.stamp, hot.stamps, out)
+        if lists.filled + workers > hot.workers.size or 2 * (lists.known + 1) > hot.entries.size:
+            source.settings.full = 1
+    record.place, record.length = entry.place, entry.length
 
 
 @njit(cache=True, nogil=True, forceinline=True)
-def _least_candidate(record, load, candidates, rotate):
-    """Return the least loaded candidate: the first in the list, or to rotate ties the first at or after the last one.
+def _floor_of(load, own):
+    """Return the least load of all workers.
 
-    As in `least_worker`: a cursor (AT) over the candidates that stand at the least load (LOW), REST of them not yet passed.
+    Loads only grow, so a cursor (`above`) passes each worker once for each least load (`floor`).
+    """
+    level, at = own.floor, own.above
+    while True:
+        while at < load.size and load[np.uint64(at)] != level:
+            at += 1
+        if at < load.size:
+            break
+        level, at = least_load(load), 0
+    own.floor, own.above = level, at
+    return level
+
+
+@njit(cache=True, nogil=True, forceinline=True)
+def _least_candidate(record, load, floor, candidates, rotate):
+    """Return the least loaded candidate; of several the first, or in turn the next.
+
+    As in `to_least`: a cursor (`at`) over the candidates that stand at the least load (`low`),
+    `rest` of them not yet passed. No candidate is below the least load of all workers, so the
+    search begins there.
     """
     d = candidates.size
-    level, at, left = record[LOW], record[AT], record[REST]
+    level, at, left = record.low, np.int64(record.at), np.int64(record.rest)
+    if level < floor:
+        level, left = floor, d
+        if rotate == 0:
+            at = 0
     while True:
         while left > 0 and load[np.uint32(candidates[np.uint64(at)])] != level:
             left -= 1
@@ -190,98 +336,145 @@ def _least_candidate(record, load, candidates, rotate):
         level = load[np.uint32(candidates[0])]
         for i in range(1, d):
             level = min(level, load[np.uint32(candidates[i])])
-        at = record[AT] if rotate != 0 else 0
+        at = np.int64(record.at) if rotate != 0 else 0
         left = d
-    record[LOW], record[AT], record[REST] = level, at, left
+    record.low, record.at, record.rest = level, at, left
     return np.int64(candidates[np.uint64(at)])
 
 
-@njit(cache=True, nogil=True, forceinline=True)
-def _hot_worker(key, slot, load, meta, own, row, records, pool):
-    """Return a hot key's worker, or -1 where the pool has no room for its list."""
-    d = own[CHOICES]
+@njit(nogil=True, forceinline=True)
+def _hot_worker(key, place, source, hot):
+    """Return a hot key's worker."""
+    load, settings, own = source.load, source.settings, source.own
+    d = own.choices
     if d >= load.size:
-        return least_worker(load, meta, own)
-    record = records[slot]
-    if record[LENGTH] < d and not _list_workers(key, slot, load.size, meta, own, row, pool):
+        cursor = to_least(load, settings.rotate, cursor_of(own))
+        keep_cursor(own, cursor)
+        return cursor.next
+    record = hot.records[place]
+    if record.length < d:
+        _list_workers(key, place, source, hot)
+    if record.d != d:
+        if record.d == 0:
+            record.at = own.start
+        if record.at >= d:
+            record.at %= d
+        record.d, record.rest, record.low = d, 0, -1
+    candidates = hot.workers[record.place : record.place + d]
+    return _least_candidate(record, load, _floor_of(load, own), candidates, settings.rotate)
+
+
+@njit(nogil=True, forceinline=True)
+def _step(key, home, weight, source, hot):
+    own = source.own
+    slot, count = count_message(key, weight, source, home)
+    if slot < 0:
+        slot = ~slot
+        place = _find_record(slot, hot.records)
+        if hot.records[place].slot != 0:
+            _forget(place, own, hot)
+    if own.sketch.total >= own.solve:
+        _solve(source, hot)
+    if not is_hot(slot, count, source):
+        return send_tail(key, weight, source)
+    place = _find_record(slot, hot.records)
+    if hot.records[place].slot == 0 or hot.records[place].listed == 0:
+        _enlist(slot, place, source, hot)
+    worker = _hot_worker(key, place, source, hot)
+    source.load[np.uint64(worker)] += weight
+    return worker
+
+
+@njit(cache=True, nogil=True)
+def _route(key, source, weight, load, meta, sketch, hot):
+    """Route one message; -1 asks for more room and another call."""
+    settings = settings_of(meta)
+    number = number_of(source, load, settings)
+    one = source_at(number, registers_of(meta).view(SOURCE)[number], load, settings, sketch)
+    if lacks_room(weight, one):
         return -1
-    if record[USED_D] != d:
-        if record[USED_D] == 0:
-            record[AT] = own[START]
-        if record[AT] >= d:
-            record[AT] %= d
-        record[USED_D], record[REST] = d, 0
-    return _least_candidate(record, load, pool[record[PLACE] : record[PLACE] + d], meta[ROTATE])
-
-
-@njit(cache=True, nogil=True, forceinline=True)
-def _step(key, weight, load, meta, own, counters, row, records, pool):
-    """Route one message; -1 asks for a larger pool and another call, which goes on where this one stopped."""
-    if own[PENDING] == 0:
-        counters.own.total += weight
-        slot = offer(key, weight, counters)
-        if slot < 0:
-            slot = ~slot
-            if records[slot, USED_D] + records[slot, LISTED] != 0:
-                _change_hands(slot, meta, own, row)
-        if counters.own.total >= own[SOLVE]:
-            _solve(load.size, meta, own, row)
-        if not is_hot(slot, counters, meta):
-            return send_tail(key, weight, load, meta)
-        if records[slot, LISTED] == 0:
-            _enlist(slot, load.size, meta, own, row)
-    else:
-        slot = own[PENDING] - 1
-        own[PENDING] = 0
-    worker = _hot_worker(key, slot, load, meta, own, row, records, pool)
-    if worker >= 0:
-        load[worker] += weight
-    else:
-        own[PENDING] = slot + 1
-    return worker
-
-
-@njit(cache=True, nogil=True)
-def _route(key, source, weight, load, meta, sketch, pool):
-    source = source_of(source, load, meta)
-    own, row = registers_of(source, meta), sketch[source]
-    counters = sketch_of(row, own, meta)
-    records, _order, _shares, _history, _stamps = hot_of(row, meta)
+    settings.messages += 1
+    lists = lists_of(hot)
     key = np.uint64(key)
-    worker = _step(key, weight, load[source], meta, own, counters, row, records, pool[source])
-    if worker >= 0:
-        meta[0] += 1
-    return worker
+    return _step(
+        key,
+        home_of(key, one.counters.table),
+        weight,
+        one,
+        hot_of(hot, number, load.shape, lists.records, lists.entries),
+    )
 
 
 @njit(cache=True, nogil=True)
-def _route_many(keys, weights, source, load, meta, sketch, pool, out, place):
-    """Route messages; True asks for a larger pool and another call, which goes on from `place` (turn and message)."""
-    # Sources share nothing, so each one's messages are routed together: its sketch stays in the cache.
+def _route_many(keys, weights, source, load, meta, sketch, hot, out):
+    """Route messages; True asks for more room and another call, which goes on from there."""
+    # Sources share only the lists, so each one's messages are routed together: its sketch stays in
+    # the cache.
+    settings, lists = settings_of(meta), lists_of(hot)
     stride = load.shape[0] if source < 0 else 1
-    first = source_of(source, load, meta)
-    for turn in range(place[0], min(stride, keys.size)):
-        source = (first + turn) % load.shape[0]
-        own, row = registers_of(source, meta), sketch[source]
-        counters = sketch_of(row, own, meta)
-        records, _order, _shares, _history, _stamps = hot_of(row, meta)
-        for i in range(max(turn, place[1]), keys.size, stride):
-            weight = weight_of(weights, i)
-            worker = _step(keys[i], weight, load[source], meta, own, counters, row, records, pool[source])
-            if worker < 0:
-                place[0], place[1] = turn, i
-                return True
-            out[i] = worker
-        place[1] = 0
-    meta[0] += keys.size
+    first = number_of(source, load, settings)
+    for turn in range(settings.turn, min(stride, keys.size)):
+        number = (first + turn) % load.shape[0]
+        one = source_at(number, registers_of(meta).view(SOURCE)[number], load, settings, sketch)
+        its = hot_of(hot, number, load.shape, lists.records, lists.entries)
+        start = max(turn, settings.next)
+        if lacks_width(keys.size, weights, start, stride, one):
+            settings.turn = turn
+            return True
+        table, span = one.counters.table, BLOCK * stride
+        for begin in range(start, keys.size, span):
+            end = min(begin + span, keys.size)
+            write_homes(keys[begin:end], stride, table, out[begin:end])
+            for i in range(np.uint64(begin), np.uint64(end), np.uint64(stride)):
+                if settings.full != 0:
+                    settings.turn, settings.next = turn, np.int64(i)
+                    return True
+                out[i] = _step(keys[i], np.uint64(np.uint32(out[i])), weight_of(weights, i), one, its)
+        settings.next = 0
+    settings.turn = 0
+    settings.messages += keys.size
     return False
 
 
-class DChoices(HeadGrouping):
-    """Send hot keys to the least loaded of d workers, other keys to the less loaded of their two (D-Choices).
+def first_workers(key: int, seed: int, d: int, workers: int, *, distinct: bool = True) -> np.ndarray:
+    """Return the first d workers of a key, int32[d]: all different, or d hashes.
 
-    d follows from the hot keys' shares: the fewest workers with which they can be balanced within epsilon. Nearly the balance
-    of `WChoices` with less of each hot key's state spread over the workers.
+    Examples
+    --------
+    >>> from streamlb.groupings.d_choices import first_workers
+    >>> len(set(first_workers(17, 0, 20, 20).tolist()))
+    20
+    """
+    out = np.empty(d, np.int32)
+    h = np.uint64(hash_one(np.uint64(key), np.uint64(seed)))
+    list_candidates(h, distinct, workers, 1, np.zeros(workers, np.int32), out)
+    return out
+
+
+@dataclass(frozen=True)
+class DChoicesOptions(HeadOptions):
+    """Hold the options of D-Choices and check them."""
+
+    _: KW_ONLY
+    epsilon: float = 1e-4
+    choices: int | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        checked(
+            self,
+            epsilon=_check.real("epsilon", self.epsilon, 0, low_open=True),
+            choices=None if self.choices is None else _check.integer("choices", self.choices, 2, MAX_WORKERS),
+        )
+
+
+@takes(DChoicesOptions)
+class DChoices(HeadGrouping):
+    """Send hot keys to the least loaded of d workers, others to the less loaded of two (D-Choices).
+
+    d follows from the hot keys' shares: the fewest workers with which they can be balanced within
+    epsilon. Nearly the balance of `WChoices` with less of each hot key's state spread over the
+    workers.
 
     Parameters
     ----------
@@ -289,18 +482,22 @@ class DChoices(HeadGrouping):
         Number of workers.
     sources : int, default 1
         Number of sources, each with its own loads, sketch and d.
-    epsilon : float, default 1e-4
-        The imbalance, as a share of all messages, that d is solved for: a target, not a guarantee.
     theta : float, optional
         The share from which a key is hot, in (0, 1); 1 / (5 workers) by default.
     capacity : int, optional
-        Counters in each source's sketch: at least 1 / theta; by default twice that, and no fewer than 1000.
+        Counters in each source's sketch: at least 1 / theta; by default twice that, and no fewer
+        than 1000.
     guard : bool, default True
-        Call a key hot only when it was surely seen often enough, and at least 50 times; False as printed in the paper.
+        Call a key hot only when it was surely seen often enough, and at least 50 times; False as
+        printed in the paper.
     candidates : {"distinct", "independent"}
-        Whether a key's workers are all different, or hashed one by one as in the paper, so that some coincide.
+        Whether a key's workers are all different, or hashed one by one as in the paper, so that
+        some coincide.
     ties : {"rotate", "first"}
-        Which of equally loaded workers a hot key takes: the next in its source's turn, or the first.
+        Which of equally loaded workers a hot key takes: the next in its source's turn, or the
+        first.
+    epsilon : float, default 1e-4
+        The imbalance, as a share of all messages, that d is solved for: a target, not a guarantee.
     choices : int, optional
         A fixed d, 2 or more, instead of solving for it; `workers` or more means all workers.
     seed : int, numpy.random.SeedSequence or None, default 0
@@ -318,79 +515,86 @@ class DChoices(HeadGrouping):
     0
     """
 
-    __slots__ = ("choices", "epsilon")
-    _options = ("epsilon", "theta", "capacity", "guard", "candidates", "ties", "choices")
-    _arrays = ("load", "meta", "sketch", "pool")
+    __slots__ = ()
+    epsilon: float  # options, as attributes to read
+    choices: int | None
+    _arrays = ("load", "meta", "sketch", "hot")
+    _Source = SOURCE
     _route = staticmethod(_route)
     _route_many = staticmethod(_route_many)
 
-    def __init__(
-        self,
-        workers: int,
-        sources: int = 1,
-        *,
-        epsilon: float = 1e-4,
-        theta: float | None = None,
-        capacity: int | None = None,
-        guard: bool = True,
-        candidates: str = "distinct",
-        ties: str = "rotate",
-        choices: int | None = None,
-        seed: Any = 0,
-    ):
-        self.epsilon = _check.real("epsilon", epsilon, 0, low_open=True)
-        self.choices = None if choices is None else _check.integer("choices", choices, 2, MAX_WORKERS)
-        super().__init__(
-            workers,
-            sources,
-            theta=theta,
-            capacity=capacity,
-            guard=guard,
-            candidates=candidates,
-            ties=ties,
-            seed=seed,
-        )
-
-    def _tolerance(self) -> float:
-        return self.epsilon
-
-    def _first_choices(self) -> int:
-        return min(self.choices or 2, self.workers)
-
-    def _row_size(self) -> int:
-        return super()._row_size() + (RECORD + 2) * self.capacity + 2 * HISTORY + self.workers
-
     def _fresh(self) -> tuple[np.ndarray, ...]:
         load, meta, sketch = super()._fresh()
-        meta[FIXED] = self.choices or 0
-        return load, meta, sketch, np.zeros((self.sources, _POOL), np.int32)
+        _, own = self._records(meta)
+        own["start"] = own["next"]
+        own["choices"] = min(self.choices or 2, self.workers)
+        return load, meta, sketch, self._empty_hot(_FIRST_RECORDS, _FIRST_ENTRIES, 2 * self.workers)
 
-    def route(self, key: Any, source: int | None = None, weight: int = 1) -> int:
-        """Return the worker of one message; see `Grouping.route`."""
-        worker = Grouping.route(self, key, source, weight)
-        while worker < 0:
-            self._enlarge_pool()
-            worker = Grouping.route(self, key, source, weight)
-        return worker
+    def _empty_hot(self, records: int, entries: int, room: int) -> np.ndarray:
+        hot = np.zeros(self._hot_size(records, entries, room), np.int64)
+        lists = lists_of.py_func(hot)
+        lists["epsilon"], lists["fixed"] = self.epsilon, self.choices or 0
+        lists["records"], lists["entries"], lists["room"] = records, entries, room
+        return hot
 
-    def _batch(self, keys: np.ndarray, weights: np.ndarray, source: int, out: np.ndarray) -> None:
-        place = np.zeros(2, np.int64)
-        while self._route_many(keys, weights, source, *self._state, out, place):
-            self._enlarge_pool()
+    def _hot_size(self, records: int, entries: int, room: int) -> int:
+        """Return how many words `hot` takes."""
+        block = records * _RECORD + records // 2 + _BLOCK_EXTRA
+        return _HEADER + self.sources * block + entries * _ENTRY + (self.workers + 1) // 2 + records + room // 2
 
-    def _enlarge_pool(self) -> None:
-        """Empty the pool, twice as large if the present lists fill more than half of it: lists are made again as needed."""
-        load, meta, sketch, pool = self._state
-        own = self._registers(meta)
-        lists = own[:, HOT] + 1
-        lengths = np.minimum(2 ** np.ceil(np.log2(np.maximum(own[:, CHOICES], 8))), self.workers).astype(np.int64)
-        size = pool.shape[1]
-        while size < 2 * int((lists * lengths).max()):
-            size *= 2
-        at = 3 * self.capacity + int(meta[TABLE]) // 2
-        sketch[:, at : at + RECORD * self.capacity].reshape(self.sources, self.capacity, RECORD)[:, :, LENGTH] = 0
-        own[:, FILLED] = 0
-        self._state = (load, meta, sketch, np.zeros((self.sources, size), np.int32))
+    def _hot(self, hot: np.ndarray, source: int) -> Hot:
+        """Return what is known of a source's hot keys."""
+        lists = lists_of.py_func(hot)
+        return hot_of.py_func(hot, source, (self.sources, self.workers), int(lists["records"]), int(lists["entries"]))
+
+    def _make_room(self) -> None:
+        """Give the kernels room for sketches, records and lists; lists are made anew."""
+        super()._make_room()
+        load, meta, sketch, hot = self._state
+        _, own = self._records(meta)
+        lists = lists_of.py_func(hot)
+        records, entries, room = (int(lists[name]) for name in ("records", "entries", "room"))
+        while 4 * (int(own["records"].max()) + 1) > 3 * records:
+            records *= 2
+        if lists["filled"] + self.workers > room or 2 * (lists["known"] + 1) > entries:
+            keys = [self._sketch(s).keys[self._hot(hot, s).order[: own["hot"][s]]] for s in range(self.sources)]
+            wanted = np.unique(np.concatenate(keys)).size
+            d = int(min(own["choices"].max(), self.workers - 1))
+            need = wanted * min(self.workers, max(8, d + d // 16))
+            room = max(room, (2 * self.workers + need + need // 8) // 2 * 2)
+            while entries < 4 * wanted:
+                entries *= 2
+        elif records == lists["records"]:
+            return
+        self._state = (load, meta, sketch, self._hot_in(records, entries, room))
+
+    def _hot_in(self, records: int, entries: int, room: int) -> np.ndarray:
+        """Return `hot` with other room, and without lists."""
+        _, meta, _, hot = self._state
+        _, own = self._records(meta)
+        other = self._empty_hot(records, entries, room)
+        for source in range(self.sources):
+            old, new = self._hot(hot, source), self._hot(other, source)
+            held = old.records[old.records["slot"] != 0]
+            _reenter(held[np.argsort(held["slot"])], new.records)
+            hot_now = int(own["hot"][source])
+            new.order[:hot_now], new.history[:] = old.order[:hot_now], old.history
+        return other
+
+    def _settled(self) -> tuple[np.ndarray, ...]:
+        # The lists are left out: in which order they were made depends on how messages were cut
+        # into batches.
+        load, meta, sketch, _ = super()._settled()
+        records = _FIRST_RECORDS
+        while 4 * (int(self._records(meta)[1]["records"].max()) + 1) > 3 * records:
+            records *= 2
+        return load, meta, sketch, self._hot_in(records, _FIRST_ENTRIES, 2 * self.workers)
+
+    @property
+    def d_by_source(self) -> np.ndarray:
+        """How many workers a hot key may have at each source: int64[sources]."""
+        _, own = self._records(self._state[1])
+        return own["choices"].copy()
 
     def d_history(self, source: int = 0) -> tuple[np.ndarray, np.ndarray]:
         """Return when a source's d changed, by the weight it had sent, and what it became.
@@ -408,13 +612,15 @@ class DChoices(HeadGrouping):
         d : int64[c]
         """
         source = _check.integer("source", source, 0, self.sources - 1)
-        changes = int(self._registers(self._state[1])[source, CHANGES])
-        start = self._row_size() - self.workers - 2 * HISTORY
-        rows = self._state[2][source, start : start + 2 * changes].reshape(changes, 2)
-        return rows[:, 0].copy(), rows[:, 1].copy()
+        _, own = self._records(self._state[1])
+        history = self._hot(self._state[3], source).history[: int(own["changes"][source])]
+        return history["sent"].copy(), history["d"].copy()
 
     def _restore(self, arrays: dict[str, np.ndarray]) -> None:
-        pool = arrays.get("pool")
-        if pool is not None and pool.ndim == 2 and pool.shape[1] > _POOL:
-            self._state = (*self._state[:3], np.zeros((self.sources, pool.shape[1]), np.int32))
+        hot = arrays.get("hot")
+        if hot is not None and hot.dtype == np.int64 and hot.ndim == 1 and hot.size > _HEADER:
+            lists = lists_of.py_func(hot)
+            sizes = [int(lists[name]) for name in ("records", "entries", "room")]
+            if min(sizes) > 0 and hot.size == self._hot_size(*sizes):
+                self._state = (*self._state[:3], hot)
         super()._restore(arrays)

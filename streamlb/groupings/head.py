@@ -1,110 +1,315 @@
-"""What the three groupings share that treat hot keys apart: a sketch for each source, the test, the least loaded worker.
+"""What the three groupings share that treat hot keys apart: options, sketches, the test, the tail.
 
-A source counts its keys in a SpaceSaving sketch. A key is hot, part of the head, while its count reaches the threshold
-theta times all the source has sent; all other keys, the tail, choose between two workers as in partial key grouping.
+A source counts its keys in a SpaceSaving sketch. A key is hot, part of the head, while its count is
+at least theta times all that the source has sent (Nasir et al. 2016, section III-A); all other
+keys, the tail, choose between two workers as in partial key grouping.
 
-State: load int64[sources, workers]; meta int64[OWN + REGISTERS * sources], parameters and each source's registers; sketch
-int64[sources, ...], a row a source: its sketch's keys, counts and index one after the other, and what a subclass adds.
+State: load int64[sources, workers]; meta int64: SETTINGS, then for each source a
+record whose fields begin with HEAD; sketch int64[sources, words], in each row one source's sketch.
+Rows start with room for few counters and grow, up to `capacity` counters, as a source sees more
+keys. Counts take 32 bits until a source has sent 2**32.
+
+A kernel that lacks room returns before it touches the message in question (`_route` gives -1,
+`_route_many` True); `_make_room` then makes the arrays larger, and the same call goes on where it
+stopped.
 """
 
 from __future__ import annotations
 
 import math
+from collections import namedtuple
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
 
 from streamlb import _check
 from streamlb._jit import njit
-from streamlb.groupings.base import MAX_WORKERS, SEED, Grouping, send_to_lesser
-from streamlb.hashing import derive, family_of, first_candidate, key_hash, second_candidate
-from streamlb.sketches.space_saving import REGISTERS as SKETCH
-from streamlb.sketches.space_saving import Counters, table_size
+from streamlb._options import checked, takes
+from streamlb.groupings.base import SHARED, Grouping, GroupingOptions, send_to_lesser, weight_of
+from streamlb.hashing import Family, derive, family_of, first_candidate, key_hash, second_candidate
+from streamlb.ratios import ceil_share, fraction_of, terms_of
+from streamlb.sketches.space_saving import (
+    REGISTERS,
+    Counters,
+    error_at,
+    home_of,
+    index_keys,
+    offer,
+    table_size,
+)
 
-# meta: what all messages share, after MESSAGES and SEED; theta, epsilon and floor are the bits of floats. FIXED: a given d.
-THETA, EPSILON, FLOOR, DISTINCT, ROTATE, CAPACITY, TABLE, FIXED = range(2, 10)
-OWN = 10
-# Registers of a source, after the four of its sketch. LEAST, NEXT, LEFT: see least_of.
-# START: where a source's turn begins. CHOICES is d; the rest belongs to D-Choices: the total at which d is next SOLVEd, how many
-# keys are HOT, how often d has CHANGED, how far the pool is FILLED, the last STAMP, a counter whose message is PENDING.
-LEAST, NEXT, LEFT, START, CHOICES, SOLVE, HOT, CHANGES, FILLED, STAMP, PENDING = range(4, 15)
-REGISTERS = 15
+# What all sources share; SHARED is the beginning of it.
+SETTINGS = np.dtype(
+    [
+        *SHARED.descr,
+        ("add", "u8"),  # the hash family of the seed, see `hashing.Family`
+        ("times", "u8"),
+        ("over", "i8"),  # theta is over / under, exactly
+        ("under", "i8"),
+        ("theta", "f8"),
+        ("floor", "i8"),  # a key seen less often is never hot
+        ("guard", "i8"),  # -1 (all bits): what a count may have inherited does not count; or 0
+        ("distinct", "i8"),  # 1: the workers of a key are all different
+        ("rotate", "i8"),  # 1: of equally loaded workers the next in turn, not the first
+        ("capacity", "i8"),  # the most counters of a sketch
+        ("room", "i8"),  # the counters for which a row of `sketch` has room now
+        ("table", "i8"),  # the size of a sketch's index
+        ("wide", "i8"),  # 1: counts have 64 bits
+        ("full", "i8"),  # 1: the next message may need more room
+        ("overflow", "i8"),  # 1: the next message needs counts of 64 bits
+        ("turn", "i8"),  # where an interrupted batch goes on: at which source, counted from the batch's first one,
+        ("next", "i8"),  # and with which message
+    ]
+)
+# The first registers of each source: those of its sketch, the count from which a key is hot, and
+# the largest total for which that count is right.
+HEAD = [("sketch", REGISTERS), ("share", "i8"), ("until", "i8")]
+_SOURCES = SETTINGS.itemsize // 8  # where in meta the sources' registers begin
 
-_GUARD = 50.0  # with the guard a key is not called hot before it was seen this often
-_SEEN = 0.5  # without it, once it was seen at all
+# One source inside a kernel: its load, SETTINGS, the hash family, its registers `own`, its sketch.
+Source = namedtuple("Source", ["load", "settings", "family", "own", "counters"])
+
+# A cursor over the workers that have the least load, see `to_least`.
+Cursor = namedtuple("Cursor", ["next", "end", "wrap", "least"])
+
+_GUARD = 50  # with the guard a key is not called hot before it was seen this often
 _MOST_COUNTERS = 2**28
+_FIRST_ROOM = 1024  # counters of a sketch that has seen nothing, if its capacity is larger
+_NARROW = 2**32  # what a source may send before its counts need 64 bits
 
 
 @njit(nogil=True, inline="always")
-def registers_of(source, meta):
-    """Return a source's registers, a view."""
-    return meta[OWN + source * REGISTERS : OWN + (source + 1) * REGISTERS]
+def settings_of(meta):
+    """Return the record SETTINGS in meta, a view."""
+    return meta[:_SOURCES].view(SETTINGS)[0]
 
 
 @njit(nogil=True, inline="always")
-def sketch_of(row, own, meta):
-    """Return a source's SpaceSaving sketch: views of its row and of its first registers."""
-    capacity = meta[CAPACITY]
-    keys = row[:capacity].view(np.uint64)
-    counts = row[capacity : 2 * capacity]
-    errors = row[2 * capacity : 3 * capacity]
-    table = row[3 * capacity : 3 * capacity + meta[TABLE] // 2].view(np.int32)
-    return Counters(keys, counts, errors, table, own[:4].view(SKETCH)[0])
+def number_of(source, load, settings):
+    """Return the source of the next message, as `source_of` does."""
+    return source if source >= 0 else settings.messages % load.shape[0]
 
 
-@njit(cache=True, nogil=True, forceinline=True)
-def is_hot(slot, counters, meta):
-    """Return whether a counter's key is hot now; with the guard, what the count may have inherited is left out."""
-    parameters = meta.view(np.float64)
-    slot = np.uint64(slot)
-    count = counters.counts[slot]
-    if parameters[FLOOR] >= 1.0:
-        count -= counters.errors[slot]
-    return count >= max(parameters[THETA] * counters.own.total, parameters[FLOOR])
+@njit(nogil=True, inline="always")
+def source_at(number, own, load, settings, sketch):
+    """Return a source, given its number and its registers."""
+    counters = sketch_of(sketch[number], settings.room, settings.table, settings.wide, own.sketch)
+    return Source(load[number], settings, Family(settings.add, settings.times), own, counters)
+
+
+@njit(nogil=True, inline="always")
+def registers_of(meta):
+    """Return the part of meta that holds the sources' registers, a view."""
+    return meta[_SOURCES:]
+
+
+@njit(nogil=True, inline="always")
+def sketch_of(row, room, table, wide, registers):
+    """Return a source's sketch: views of its row, and its REGISTERS record."""
+    half = (room + 1) // 2
+    keys = row[:room].view(np.uint64)
+    counts = row[room : room + half].view(np.uint32)
+    errors = row[room + half : room + 2 * half].view(np.uint32)
+    end = room + 2 * half + table // 2
+    index = row[room + 2 * half : end].view(np.int32)
+    high = row[end : end + wide * room].view(np.uint32)
+    return Counters(keys, counts, errors, high, index, registers)
+
+
+# The kernels below take registers of more than one type, so they are compiled into their callers
+# and not cached.
+@njit(nogil=True)
+def _share_at(total, settings):
+    """Return from which count a key is hot at this total, and up to which total that holds."""
+    share = ceil_share(total, settings.over, settings.under, settings.theta)
+    # The share stays the same until theta * total passes it. A part in 2**40 less than what the
+    # float says is safe.
+    spare = share / settings.theta * (1.0 - 2.0**-40) - total
+    return max(share, settings.floor), total + max(0, np.int64(spare))
+
+
+@njit(nogil=True, forceinline=True)
+def lacks_room(weight, source):
+    """Return whether there may be no room for one more message of this weight."""
+    settings = source.settings
+    if settings.wide == 0 and source.own.sketch.total + weight >= _NARROW:
+        settings.overflow = 1
+    return settings.full + settings.overflow != 0
+
+
+@njit(nogil=True)
+def lacks_width(size, weights, first, stride, source):
+    """Return whether these messages of a source, a stride apart, make its counts need 64 bits."""
+    if source.settings.wide != 0:
+        return False
+    total = source.own.sketch.total
+    if weights.size == 0:
+        total += (size - first + stride - 1) // stride
+    else:
+        for i in range(first, size, stride):
+            total += weights[i]
+            if total >= _NARROW:
+                break
+    if total >= _NARROW:
+        source.settings.overflow = 1
+    return total >= _NARROW
+
+
+@njit(cache=True, nogil=True)
+def write_homes(keys, stride, table, out):
+    """Write each stride-th key's home in a sketch's index; the vector units do it for stride 1."""
+    if stride == 1:
+        for i in range(np.uint64(keys.size)):
+            out[i] = home_of(keys[i], table)
+    else:
+        for i in range(0, keys.size, stride):
+            out[i] = home_of(keys[i], table)
+
+
+@njit(nogil=True, forceinline=True)
+def _offer(key, home, weight, source):
+    """Count a message, but not in the total; ask for room where it took the last free counter."""
+    settings, counters = source.settings, source.counters
+    slot, count = offer(key, home, weight, counters)
+    if slot < 0 and counters.own.used == settings.room and settings.room < settings.capacity:
+        settings.full = 1
+    return slot, count
+
+
+@njit(nogil=True, forceinline=True)
+def count_message(key, weight, source, home):
+    """Count a message in its source's sketch; return what `offer` does."""
+    own = source.own
+    own.sketch.total += weight
+    if own.sketch.total > own.until:
+        own.share, own.until = _share_at(own.sketch.total, source.settings)
+    return _offer(key, home, weight, source)
+
+
+@njit(nogil=True, forceinline=True)
+def sure_count(slot, count, source):
+    """Return by what a key is judged: its count, with the guard less its possible error."""
+    return count - (error_at(slot, source.counters) & source.settings.guard)
+
+
+@njit(nogil=True, forceinline=True)
+def is_hot(slot, count, source):
+    """Return whether a key is hot now by its counter."""
+    return sure_count(slot, count, source) >= source.own.share
+
+
+@njit(nogil=True)
+def mark_hot(keys, weights, begin, end, stride, source, out):
+    """Count messages, a stride apart, and write 1 for those of hot keys, else 0.
+
+    Return where it stopped for want of room, or `end`.
+    """
+    settings, own = source.settings, source.own
+    if settings.full != 0:
+        return begin
+    write_homes(keys[begin:end], stride, source.counters.table, out[begin:end])
+    total, share, until = own.sketch.total, own.share, own.until  # what changes with every message stays in registers
+    stop = end
+    for i in range(np.uint64(begin), np.uint64(end), np.uint64(stride)):
+        weight = weight_of(weights, i)
+        total += weight
+        if total > until:
+            share, until = _share_at(total, settings)
+        slot, count = _offer(keys[i], np.uint64(np.uint32(out[i])), weight, source)
+        out[i] = sure_count(max(slot, ~slot), count, source) >= share
+        if slot < 0 and settings.full != 0:
+            stop = min(np.int64(i) + stride, end)
+            break
+    own.sketch.total, own.share, own.until = total, share, until
+    return stop
 
 
 @njit(cache=True, nogil=True, forceinline=True)
 def second_choice(h, first, n):
-    """Return the second of a key's two distinct workers, given its hash and the first: one of the n - 1 others."""
+    """Return the second of a key's two distinct workers: one of the n - 1 others than the first."""
     second = first + 1 + second_candidate(h, n - 1)
     return second - n if second >= n else second
 
 
-@njit(cache=True, nogil=True, forceinline=True)
-def send_tail(key, weight, load, meta):
-    """Add a message of a key that is not hot to the less loaded of its two workers and return that worker."""
-    h, n = key_hash(key, family_of(np.uint64(meta[SEED]))), load.size
+@njit(nogil=True, forceinline=True)
+def send_tail(key, weight, source):
+    """Add a message to the less loaded of its key's two workers and return that worker."""
+    load = source.load
+    h, n = key_hash(key, source.family), load.size
     first = first_candidate(h, n)
-    second = second_choice(h, first, n) if meta[DISTINCT] != 0 else second_candidate(h, n)
+    second = second_choice(h, first, n) if source.settings.distinct != 0 else second_candidate(h, n)
     return send_to_lesser(first, second, weight, load)
 
 
+@njit(cache=True, nogil=True)
+def least_load(load):
+    """Return the least load of all workers."""
+    least = load[0]
+    for worker in range(np.uint64(load.size)):
+        least = min(least, load[worker])
+    return least
+
+
+@njit(nogil=True, forceinline=True)
+def cursor_of(own):
+    """Return the cursor in a source's registers."""
+    return Cursor(own.next, own.end, own.wrap, own.least)
+
+
+@njit(nogil=True, forceinline=True)
+def keep_cursor(own, cursor):
+    """Write a cursor into a source's registers."""
+    own.next, own.end, own.wrap, own.least = cursor
+
+
 @njit(cache=True, nogil=True, forceinline=True)
-def least_worker(load, meta, own):
-    """Return the least loaded worker: the first one, or to rotate ties the first at or after the last one returned.
+def to_least(load, rotate, cursor):
+    """Move a cursor to the least loaded worker; of several to the first, or in turn to the next.
 
-    Loads only grow, so no worker comes back to the least load once it has left it: a cursor (NEXT) walks over the workers
-    that stand at that load (LEAST), and only when it has been all round (LEFT is 0) are all loads read for the next one.
+    Loads only grow, so no worker comes back to the least load once it has left it. The cursor walks
+    over the workers that stand at that load, first up to `end`, then over the workers before
+    `wrap`, and only then are all loads read again.
     """
-    n = load.size
-    level, at, left = own[LEAST], own[NEXT], own[LEFT]
+    at, end, wrap, level = cursor
     while True:
-        while left > 0 and load[np.uint64(at)] != level:
-            left -= 1
+        while at < end:
+            if load[np.uint64(at)] == level:
+                return Cursor(at, end, wrap, level)
             at += 1
-            if at == n:
-                at = 0
-        if left > 0:
-            break
-        level = load[0]
-        for worker in range(1, n):
-            level = min(level, load[worker])
-        at = own[NEXT] if meta[ROTATE] != 0 else 0
-        left = n
-    own[LEAST], own[NEXT], own[LEFT] = level, at, left
-    return at
+        if wrap > 0:
+            at, end, wrap = 0, wrap, 0
+        else:
+            at = cursor.next if rotate != 0 else 0
+            end, wrap, level = load.size, at, least_load(load)
 
 
+@dataclass(frozen=True)
+class HeadOptions(GroupingOptions):
+    """Hold the options of a grouping that treats hot keys apart, and check them."""
+
+    _: KW_ONLY
+    theta: float | None = None
+    capacity: int | None = None
+    guard: bool = True
+    candidates: str = "distinct"
+    ties: str = "rotate"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        theta = 0.2 / self.workers if self.theta is None else _theta(self.theta)
+        least = math.ceil(1 / fraction_of(theta))
+        checked(
+            self,
+            theta=theta,
+            capacity=max(1000, 2 * least) if self.capacity is None else _capacity(self.capacity, least, theta),
+            guard=_flag("guard", self.guard),
+            candidates=_check.choice("candidates", self.candidates, ("distinct", "independent")),
+            ties=_check.choice("ties", self.ties, ("rotate", "first")),
+        )
+
+
+@takes(HeadOptions)
 class HeadGrouping(Grouping):
     """Base of the groupings that treat hot keys apart.
 
@@ -115,58 +320,109 @@ class HeadGrouping(Grouping):
     theta : float, optional
         The share from which a key is hot, in (0, 1); 1 / (5 workers) by default.
     capacity : int, optional
-        Counters in each source's sketch: at least 1 / theta; by default twice that, and no fewer than 1000.
+        Counters in each source's sketch: at least 1 / theta; by default twice that, and no fewer
+        than 1000.
     guard : bool, default True
-        Call a key hot only when it was surely seen often enough, and at least 50 times. False: as printed in the paper,
-        which takes every key for hot while few messages were seen.
+        Call a key hot only when it was surely seen often enough, and at least 50 times. False: as
+        printed in the paper, which takes every key for hot while few messages were seen.
     candidates : {"distinct", "independent"}
-        Whether a key's workers are all different, or hashed one by one as in the paper, so that some coincide.
+        Whether a key's workers are all different, or hashed one by one as in the paper, so that
+        some coincide.
     ties : {"rotate", "first"}
-        Which of equally loaded workers a hot key takes: the next in turn, each source in a turn of its own, or the first.
+        Which of equally loaded workers a hot key takes: the next in turn, each source in a turn of
+        its own, or the first.
     """
 
-    __slots__ = ("candidates", "capacity", "guard", "theta", "ties")
+    __slots__ = ()
+    theta: float  # options, as attributes to read
+    capacity: int
+    guard: bool
+    candidates: str
+    ties: str
+    _version = 3  # 2: seeds are spread before they meet a key. 3: sketches that grow, with counts of 32 bits
     _arrays: tuple[str, ...] = ("load", "meta", "sketch")
-
-    def __init__(self, workers, sources, *, theta, capacity, guard, candidates, ties, seed):
-        workers = _check.integer("workers", workers, 1, MAX_WORKERS)
-        self.theta = 0.2 / workers if theta is None else _theta(theta)
-        least = math.ceil(1 / self.theta)
-        self.capacity = max(1000, 2 * least) if capacity is None else _capacity(capacity, least, self.theta)
-        self.guard = _flag("guard", guard)
-        self.candidates = _check.choice("candidates", candidates, ("distinct", "independent"))
-        self.ties = _check.choice("ties", ties, ("rotate", "first"))
-        super().__init__(workers, sources, seed=seed)
-
-    def _row_size(self) -> int:
-        """Return how many words a source takes in `sketch`."""
-        return 3 * self.capacity + table_size(self.capacity) // 2
+    _Source: np.dtype  # the registers of each source, beginning with HEAD
 
     def _fresh(self) -> tuple[np.ndarray, ...]:
-        meta = self._fresh_meta(OWN + REGISTERS * self.sources)
-        meta.view(np.float64)[[THETA, EPSILON, FLOOR]] = self.theta, self._tolerance(), _GUARD if self.guard else _SEEN
-        meta[[DISTINCT, ROTATE]] = self.candidates == "distinct", self.ties == "rotate"
-        meta[[CAPACITY, TABLE]] = self.capacity, table_size(self.capacity)
-        own = self._registers(meta)
-        sketches = own[:, :4].copy().view(SKETCH)
-        sketches["level"], sketches["cursor"] = -1, self.capacity
-        own[:, :4] = sketches.view(np.int64)
-        if self.ties == "rotate":
-            own[:, START] = derive(self.seed, self.sources) % np.uint64(self.workers)
-        own[:, NEXT] = own[:, START]
-        own[:, CHOICES] = self._first_choices()
-        sketch = np.zeros((self.sources, self._row_size()), np.int64)
-        sketch[:, 3 * self.capacity : 3 * self.capacity + meta[TABLE] // 2] = -1
+        meta = self._fresh_meta(_SOURCES + self._Source.itemsize // 8 * self.sources)
+        settings, own = self._records(meta)
+        settings["add"], settings["times"] = family_of(np.uint64(self.seed))
+        settings["over"], settings["under"], settings["theta"] = terms_of(fraction_of(self.theta))
+        settings["floor"] = _GUARD if self.guard else 1
+        settings["guard"] = -self.guard
+        settings["distinct"], settings["rotate"] = self.candidates == "distinct", self.ties == "rotate"
+        settings["capacity"] = self.capacity
+        own["sketch"]["level"], own["sketch"]["cursor"] = -1, self.capacity
+        own["share"] = settings["floor"]
+        own["next"] = self._starts()
+        sketch = self._empty_sketches(settings, min(self.capacity, _FIRST_ROOM), 0)
         return np.zeros((self.sources, self.workers), np.int64), meta, sketch
 
-    def _tolerance(self) -> float:
-        return 0.0
+    def _starts(self) -> np.ndarray:
+        """Return where each source's turn begins."""
+        if self.ties == "first":
+            return np.zeros(self.sources, np.int64)
+        return (derive(self.seed, self.sources) % np.uint64(self.workers)).astype(np.int64)
 
-    def _first_choices(self) -> int:
-        return self.workers
+    def _records(self, meta: np.ndarray) -> tuple[np.void, np.ndarray]:
+        """Return the record SETTINGS and the sources' registers, views of meta."""
+        return settings_of.py_func(meta), registers_of.py_func(meta).view(self._Source)
 
-    def _registers(self, meta: np.ndarray) -> np.ndarray:
-        return meta[OWN:].reshape(self.sources, REGISTERS)
+    def _empty_sketches(self, settings: np.void, room: int, wide: int) -> np.ndarray:
+        """Return rows with room for so many counters each, and note their size in the settings."""
+        table = table_size(room)
+        settings["room"], settings["table"], settings["wide"] = room, table, wide
+        sketch = np.zeros((self.sources, _row_size(room, wide)), np.int64)
+        index = room + 2 * ((room + 1) // 2)
+        sketch[:, index : index + table // 2] = -1
+        return sketch
+
+    def _sketch(self, source: int) -> Counters:
+        """Return a source's sketch."""
+        settings, own = self._records(self._state[1])
+        sizes = (int(settings[name]) for name in ("room", "table", "wide"))
+        return sketch_of.py_func(self._state[2][source], *sizes, own["sketch"][source])
+
+    def _make_room(self) -> None:
+        """Give the kernels the room that they have asked for."""
+        settings, own = self._records(self._state[1])
+        room, wide = int(settings["room"]), int(settings["wide"])
+        if own["sketch"]["used"].max() == room < self.capacity:
+            room = 4 * room if 8 * room < self.capacity else self.capacity
+        wide |= int(settings["overflow"])
+        if (room, wide) != (settings["room"], settings["wide"]):
+            old = [self._sketch(source) for source in range(self.sources)]
+            sketch = self._empty_sketches(settings, room, wide)
+            self._state = (*self._state[:2], sketch, *self._state[3:])
+            for source, before in enumerate(old):
+                _move(before, self._sketch(source))
+        settings["full"] = settings["overflow"] = 0
+
+    def _settled(self) -> tuple[np.ndarray, ...]:
+        if self._records(self._state[1])[0]["full"]:
+            self._make_room()
+        return self._state
+
+    def _batch(self, keys: np.ndarray, weights: np.ndarray, source: int, out: np.ndarray) -> None:
+        try:
+            while self._route_many(keys, weights, source, *self._state, out):
+                self._make_room()
+        finally:  # as it is already, unless there was no memory for more room
+            settings, _ = self._records(self._state[1])
+            settings["turn"] = settings["next"] = 0
+
+    def _restore(self, arrays: dict[str, np.ndarray]) -> None:
+        meta = arrays.get("meta")
+        if meta is not None and meta.dtype == np.int64 and meta.shape == self._state[1].shape:
+            settings, _ = self._records(meta)
+            room, wide = int(settings["room"]), int(settings["wide"])
+            if 0 < room <= self.capacity and wide in (0, 1) and settings["table"] == table_size(room):
+                self._state = (
+                    *self._state[:2],
+                    np.empty((self.sources, _row_size(room, wide)), np.int64),
+                    *self._state[3:],
+                )
+        super()._restore(arrays)
 
     @property
     def d(self) -> int:
@@ -176,10 +432,10 @@ class HeadGrouping(Grouping):
     @property
     def d_by_source(self) -> np.ndarray:
         """How many workers a hot key may have at each source: int64[sources]."""
-        return np.minimum(self._registers(self._state[1])[:, CHOICES], self.workers)
+        return np.full(self.sources, self.workers)
 
     def d_history(self, source: int = 0) -> tuple[np.ndarray, np.ndarray]:
-        """Return when a source's d changed, by the weight it had sent, and what it became: never, unless d is solved for.
+        """Return when a source's d changed and what it became: never, unless d is solved for.
 
         Parameters
         ----------
@@ -200,8 +456,8 @@ class HeadGrouping(Grouping):
         Parameters
         ----------
         source : int, optional
-            The source asked; by default all of them: every key hot at one source at least, and its share of what all
-            sources have counted.
+            The source asked; by default all of them: every key hot at one source at least, and its
+            share of what all sources have counted.
 
         Returns
         -------
@@ -221,13 +477,31 @@ class HeadGrouping(Grouping):
         return hot[order], counts[order] / max(total, 1)
 
     def _counters(self, source: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, int]:
-        """Return a source's keys, counts, which of them are hot, and the weight of all it has sent."""
-        own = self._registers(self._state[1])[source, :4].view(SKETCH)[0]
-        row, used, total = self._state[2][source], int(own["used"]), int(own["total"])
-        counts, errors = row[self.capacity :][:used], row[2 * self.capacity :][:used]
-        sure = counts - errors if self.guard else counts
-        hot = sure >= max(self.theta * total, _GUARD if self.guard else _SEEN)
-        return row[:used].view(np.uint64), counts, hot, total
+        """Return a source's keys, their counts, which are hot, and the weight of all messages."""
+        settings, _ = self._records(self._state[1])
+        sketch = self._sketch(source)
+        used, total = int(sketch.own["used"]), int(sketch.own["total"])
+        counts, errors = sketch.counts[:used].astype(np.int64), sketch.errors[:used].astype(np.int64)
+        if sketch.high.size:
+            counts += sketch.high[:used].astype(np.int64) << 32
+            errors += sketch.high[sketch.keys.size :][:used].astype(np.int64) << 32
+        share = ceil_share(total, int(settings["over"]), int(settings["under"]), float(settings["theta"]))
+        hot = counts - errors * self.guard >= max(share, int(settings["floor"]))
+        return sketch.keys[:used], counts, hot, total
+
+
+def _row_size(room: int, wide: int) -> int:
+    """Return how many words one source takes in `sketch`."""
+    return room + 2 * ((room + 1) // 2) + table_size(room) // 2 + wide * room
+
+
+def _move(old: Counters, new: Counters) -> None:
+    """Copy a sketch into one with more room."""
+    used, room = int(old.own["used"]), old.keys.size
+    new.keys[:used], new.counts[:used], new.errors[:used] = old.keys[:used], old.counts[:used], old.errors[:used]
+    if old.high.size:
+        new.high[:used], new.high[new.keys.size :][:used] = old.high[:used], old.high[room:][:used]
+    index_keys(new.keys, new.table, used)
 
 
 def _theta(theta: Any) -> float:

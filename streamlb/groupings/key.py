@@ -8,26 +8,28 @@ from __future__ import annotations
 import numpy as np
 
 from streamlb._jit import njit
-from streamlb.groupings.base import Grouping, source_of, weight_of
+from streamlb.groupings.base import Grouping, shared_of, source_of, weight_of
 from streamlb.hashing import BLOCK, family_of, first_candidate, key_hash
 
 
 @njit(cache=True, nogil=True)
 def _route(key, source, weight, load, meta):
+    shared = shared_of(meta)
     source = source_of(source, load, meta)
-    meta[0] += 1
-    worker = first_candidate(key_hash(np.uint64(key), family_of(np.uint64(meta[1]))), load.shape[1])
+    shared.messages += 1
+    worker = first_candidate(key_hash(np.uint64(key), family_of(shared.seed)), load.shape[1])
     load[source, worker] += weight
     return worker
 
 
 @njit(cache=True, nogil=True)
 def _route_many(keys, weights, source, load, meta, out):
+    shared = shared_of(meta)
     # Arithmetic first and counting after it: the first loop then runs on the vector units.
-    family, workers = family_of(np.uint64(meta[1])), load.shape[1]
+    family, workers = family_of(shared.seed), load.shape[1]
     turn = 1 if source < 0 else 0
     source = source_of(source, load, meta)
-    meta[0] += keys.size
+    shared.messages += keys.size
     for at in range(0, keys.size, BLOCK):
         part, found = keys[at : at + BLOCK], out[at : at + BLOCK]
         for i in range(np.uint64(part.size)):
@@ -40,7 +42,9 @@ def _route_many(keys, weights, source, load, meta, out):
 
 
 class KeyGrouping(Grouping):
-    """Send each key to one worker, by its hash: a hot key alone may overload its worker.
+    """Send each key to one worker, its hash.
+
+    No key is split, and the hottest key alone may overload its worker.
 
     Parameters
     ----------

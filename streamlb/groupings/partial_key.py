@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from streamlb._jit import njit
-from streamlb.groupings.base import Grouping, send_to_lesser, source_of, weight_of
+from streamlb.groupings.base import Grouping, send_to_lesser, shared_of, source_of, weight_of
 from streamlb.hashing import family_of, first_candidate, key_hash, second_candidate
 
 
@@ -21,17 +21,19 @@ def two_choices(key, weight, load, family):
 
 @njit(cache=True, nogil=True)
 def _route(key, source, weight, load, meta):
+    shared = shared_of(meta)
     source = source_of(source, load, meta)
-    meta[0] += 1
-    return two_choices(np.uint64(key), weight, load[source], family_of(np.uint64(meta[1])))
+    shared.messages += 1
+    return two_choices(np.uint64(key), weight, load[source], family_of(shared.seed))
 
 
 @njit(cache=True, nogil=True)
 def _route_many(keys, weights, source, load, meta, out):
-    family = family_of(np.uint64(meta[1]))
+    shared = shared_of(meta)
+    family = family_of(shared.seed)
     turn = 1 if source < 0 else 0
     source = source_of(source, load, meta)
-    meta[0] += keys.size
+    shared.messages += keys.size
     for i in range(keys.size):
         out[i] = two_choices(keys[i], weight_of(weights, i), load[source], family)
         source += turn

@@ -1,7 +1,6 @@
 """The power of two choices: the less loaded of two workers drawn afresh for each message.
 
-It is the yardstick of Nasir et al. 2016 and 2017: nearly perfect balance, at the price of keys that
-end up on every worker.
+It is a baseline of Nasir et al. 2016 and Nasir et al. 2017.
 
 State: load int64[sources, workers]; meta int64[2], messages and seed. Draw i gives message i's two
 workers.
@@ -12,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from streamlb._jit import njit
-from streamlb.groupings.base import Grouping, send_to_lesser, source_of, weight_of
+from streamlb.groupings.base import Grouping, send_to_lesser, shared_of, source_of, weight_of
 from streamlb.hashing import fast_range
 from streamlb.rng import random_bits
 
@@ -27,18 +26,20 @@ def _step(message, weight, load, seed):
 
 @njit(cache=True, nogil=True)
 def _route(key, source, weight, load, meta):
+    shared = shared_of(meta)
     source = source_of(source, load, meta)
-    meta[0] += 1
-    return _step(meta[0] - 1, weight, load[source], np.uint64(meta[1]))
+    shared.messages += 1
+    return _step(shared.messages - 1, weight, load[source], shared.seed)
 
 
 @njit(cache=True, nogil=True)
 def _route_many(keys, weights, source, load, meta, out):
-    seed = np.uint64(meta[1])
+    shared = shared_of(meta)
+    seed = shared.seed
     turn = 1 if source < 0 else 0
     source = source_of(source, load, meta)
-    first = meta[0]
-    meta[0] += keys.size
+    first = shared.messages
+    shared.messages += keys.size
     for i in range(keys.size):
         out[i] = _step(first + i, weight_of(weights, i), load[source], seed)
         source += turn
@@ -47,7 +48,9 @@ def _route_many(keys, weights, source, load, meta, out):
 
 
 class PowerOfTwoChoices(Grouping):
-    """Send each message to the less loaded of two random workers (PoTC), whatever its key.
+    """Send each message to the less loaded of two random workers (PoTC).
+
+    The balance is near-perfect, and keys end up everywhere.
 
     Parameters
     ----------

@@ -9,41 +9,41 @@ from __future__ import annotations
 import numpy as np
 
 from streamlb._jit import njit
-from streamlb.groupings.base import Grouping, source_of, weight_of
+from streamlb.groupings.base import Grouping, rest_of, shared_of, source_of, weight_of
 from streamlb.hashing import derive
-
-_NEXT = 2  # place in meta of source 0's next worker
 
 
 @njit(cache=True, nogil=True)
-def _step(source, weight, load, meta):
-    worker = meta[_NEXT + source]
+def _step(source, weight, load, turns):
+    worker = turns[source]
     load[source, worker] += weight
-    meta[_NEXT + source] = worker + 1 if worker + 1 < load.shape[1] else 0
+    turns[source] = worker + 1 if worker + 1 < load.shape[1] else 0
     return worker
 
 
 @njit(cache=True, nogil=True)
 def _route(key, source, weight, load, meta):
+    shared = shared_of(meta)
     source = source_of(source, load, meta)
-    meta[0] += 1
-    return _step(source, weight, load, meta)
+    shared.messages += 1
+    return _step(source, weight, load, rest_of(meta))
 
 
 @njit(cache=True, nogil=True)
 def _route_many(keys, weights, source, load, meta, out):
+    shared, turns = shared_of(meta), rest_of(meta)
     turn = 1 if source < 0 else 0
     source = source_of(source, load, meta)
-    meta[0] += keys.size
+    shared.messages += keys.size
     for i in range(keys.size):
-        out[i] = _step(source, weight_of(weights, i), load, meta)
+        out[i] = _step(source, weight_of(weights, i), load, turns)
         source += turn
         if source == load.shape[0]:
             source = 0
 
 
 class ShuffleGrouping(Grouping):
-    """Send messages to the workers in turn: perfect balance, but every worker may hold every key.
+    """Send messages to the workers in turn: perfect balance, and every key may be anywhere.
 
     Each source starts at a worker of its own, drawn from the seed, so that the sources do not sweep
     in step.
@@ -70,6 +70,6 @@ class ShuffleGrouping(Grouping):
     _route_many = staticmethod(_route_many)
 
     def _fresh(self):
-        meta = self._fresh_meta(_NEXT + self.sources)
-        meta[_NEXT:] = derive(self.seed, self.sources) % np.uint64(self.workers)
+        meta = self._fresh_meta(2 + self.sources)
+        meta[2:] = derive(self.seed, self.sources) % np.uint64(self.workers)
         return np.zeros((self.sources, self.workers), np.int64), meta

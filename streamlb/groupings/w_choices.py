@@ -1,58 +1,103 @@
-"""W-Choices: hot keys go to the least loaded of all workers, the others to the less loaded of two (paper 001, III-B).
+"""W-Choices: hot keys go to the least loaded of all workers, others to the less loaded of two.
+
+It is the variant of Nasir et al. 2016, section III-B, that spends the most memory on hot keys.
 
 State: load, meta and sketch as in `head`.
 """
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from streamlb._jit import njit
-from streamlb.groupings.base import source_of, weight_of
-from streamlb.groupings.head import HeadGrouping, is_hot, least_worker, registers_of, send_tail, sketch_of
-from streamlb.sketches.space_saving import offer
+from streamlb.groupings.base import weight_of
+from streamlb.groupings.head import (
+    HEAD,
+    HeadGrouping,
+    count_message,
+    cursor_of,
+    is_hot,
+    keep_cursor,
+    lacks_room,
+    lacks_width,
+    mark_hot,
+    number_of,
+    registers_of,
+    send_tail,
+    settings_of,
+    source_at,
+    to_least,
+)
+from streamlb.hashing import BLOCK
+from streamlb.sketches.space_saving import home_of
+
+# Each source's registers: HEAD, and the cursor over the least loaded workers, see `to_least`.
+SOURCE = np.dtype([*HEAD, ("least", "i8"), ("next", "i8"), ("end", "i8"), ("wrap", "i8")])
 
 
-@njit(cache=True, nogil=True, forceinline=True)
-def _step(key, weight, load, meta, own, counters):
-    counters.own.total += weight
-    slot = offer(key, weight, counters)
-    if not is_hot(max(slot, ~slot), counters, meta):
-        return send_tail(key, weight, load, meta)
-    worker = least_worker(load, meta, own)
-    load[np.uint64(worker)] += weight
-    return worker
+@njit(nogil=True, forceinline=True)
+def _send(key, weight, hot, source, cursor):
+    """Add a message of a key that is hot or not to its worker; return worker and cursor."""
+    if not hot:
+        return send_tail(key, weight, source), cursor
+    cursor = to_least(source.load, source.settings.rotate, cursor)
+    source.load[np.uint64(cursor.next)] = cursor.least + weight
+    return cursor.next, cursor
 
 
 @njit(cache=True, nogil=True)
 def _route(key, source, weight, load, meta, sketch):
-    source = source_of(source, load, meta)
-    meta[0] += 1
-    own = registers_of(source, meta)
-    counters = sketch_of(sketch[source], own, meta)
-    return _step(np.uint64(key), weight, load[source], meta, own, counters)
+    """Route one message; -1 asks for more room and another call."""
+    settings = settings_of(meta)
+    number = number_of(source, load, settings)
+    one = source_at(number, registers_of(meta).view(SOURCE)[number], load, settings, sketch)
+    if lacks_room(weight, one):
+        return -1
+    settings.messages += 1
+    key = np.uint64(key)
+    slot, count = count_message(key, weight, one, home_of(key, one.counters.table))
+    worker, cursor = _send(key, weight, is_hot(max(slot, ~slot), count, one), one, cursor_of(one.own))
+    keep_cursor(one.own, cursor)
+    return worker
 
 
 @njit(cache=True, nogil=True)
 def _route_many(keys, weights, source, load, meta, sketch, out):
-    # Sources share nothing, so each one's messages are routed together: its sketch stays in the cache.
+    """Route messages; True asks for more room and another call, which goes on from there."""
+    # Sources share nothing, so each one's messages are routed together: its sketch stays in the
+    # cache.
+    settings = settings_of(meta)
     stride = load.shape[0] if source < 0 else 1
-    first = source_of(source, load, meta)
-    meta[0] += keys.size
-    for start in range(min(stride, keys.size)):
-        source = (first + start) % load.shape[0]
-        own, own_load = registers_of(source, meta), load[source]
-        counters = sketch_of(sketch[source], own, meta)
-        for i in range(start, keys.size, stride):
-            out[i] = _step(keys[i], weight_of(weights, i), own_load, meta, own, counters)
+    first = number_of(source, load, settings)
+    for turn in range(settings.turn, min(stride, keys.size)):
+        number = (first + turn) % load.shape[0]
+        one = source_at(number, registers_of(meta).view(SOURCE)[number], load, settings, sketch)
+        start = max(turn, settings.next)
+        if lacks_width(keys.size, weights, start, stride, one):
+            settings.turn = turn
+            return True
+        # Counting and sending do not touch each other: two small loops are faster than one.
+        for begin in range(start, keys.size, BLOCK * stride):
+            end = min(begin + BLOCK * stride, keys.size)
+            stop = mark_hot(keys, weights, begin, end, stride, one, out)
+            cursor = cursor_of(one.own)
+            for i in range(np.uint64(begin), np.uint64(stop), np.uint64(stride)):
+                out[i], cursor = _send(keys[i], weight_of(weights, i), out[i] != 0, one, cursor)
+            keep_cursor(one.own, cursor)
+            if stop < end:
+                settings.turn, settings.next = turn, stop
+                return True
+        settings.next = 0
+    settings.turn = 0
+    settings.messages += keys.size
+    return False
 
 
 class WChoices(HeadGrouping):
-    """Send hot keys to the least loaded of all workers, other keys to the less loaded of their two (W-Choices).
+    """Send hot keys to the least loaded worker, others to the less loaded of two (W-Choices).
 
-    The best balance of all groupings that keep keys together; a hot key's state ends up on every worker.
+    The best balance of all groupings that keep keys together; a hot key's state ends up on every
+    worker.
 
     Parameters
     ----------
@@ -63,13 +108,17 @@ class WChoices(HeadGrouping):
     theta : float, optional
         The share from which a key is hot, in (0, 1); 1 / (5 workers) by default.
     capacity : int, optional
-        Counters in each source's sketch: at least 1 / theta; by default twice that, and no fewer than 1000.
+        Counters in each source's sketch: at least 1 / theta; by default twice that, and no fewer
+        than 1000.
     guard : bool, default True
-        Call a key hot only when it was surely seen often enough, and at least 50 times; False as printed in the paper.
+        Call a key hot only when it was surely seen often enough, and at least 50 times; False as
+        printed in the paper.
     candidates : {"distinct", "independent"}
-        Whether the two workers of a key that is not hot always differ, or are hashed apart, as in the paper.
+        Whether the two workers of a key that is not hot always differ, or are hashed apart, as in
+        the paper.
     ties : {"rotate", "first"}
-        Which of equally loaded workers a hot key takes: the next in its source's turn, or the first.
+        Which of equally loaded workers a hot key takes: the next in its source's turn, or the
+        first.
     seed : int, numpy.random.SeedSequence or None, default 0
         Of the hash functions and of the sources' turns.
 
@@ -86,29 +135,6 @@ class WChoices(HeadGrouping):
     """
 
     __slots__ = ()
-    _options = ("theta", "capacity", "guard", "candidates", "ties")
+    _Source = SOURCE
     _route = staticmethod(_route)
     _route_many = staticmethod(_route_many)
-
-    def __init__(
-        self,
-        workers: int,
-        sources: int = 1,
-        *,
-        theta: float | None = None,
-        capacity: int | None = None,
-        guard: bool = True,
-        candidates: str = "distinct",
-        ties: str = "rotate",
-        seed: Any = 0,
-    ):
-        super().__init__(
-            workers,
-            sources,
-            theta=theta,
-            capacity=capacity,
-            guard=guard,
-            candidates=candidates,
-            ties=ties,
-            seed=seed,
-        )

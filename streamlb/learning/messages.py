@@ -1,11 +1,14 @@
-"""The messages between a scheduler (or a shedder) and operator instances, as plain bytes (papers 000 and 003).
+"""The messages between a scheduler, or a shedder, and operator instances, as plain bytes.
 
-Layout, little-endian: magic ``SLM``, version (1 byte), kind (1 byte), the fixed fields of the kind, the cells of the
-matrices if any, and a CRC-32 of everything before it. `decode` gives back the message or raises `MessageError`:
-another version, truncated, altered, or numbers that no instance can have measured.
+The papers, Rivetti et al. 2015 and 2016, say what is exchanged, not how it is written.
 
-Every message of an instance names its `incarnation`, a number that grows each time the instance starts, so that what an
-earlier life sent late is known for what it is.
+Layout, little-endian: magic ``SLM``, version (1 byte), kind (1 byte), the fixed fields of the kind,
+the cells of the matrices if any, and a CRC-32 of everything before it. `decode` gives back the
+message or raises `MessageError`: another version, truncated, altered, or numbers that no instance
+can have measured.
+
+Every message of an instance names its `incarnation`, a number that grows each time the instance
+starts, so that what an earlier life sent late is known for what it is.
 """
 
 from __future__ import annotations
@@ -42,7 +45,7 @@ class Hello:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Matrices:
-    """A stable pair of matrices of an instance: its `sequence`-th, under the hash functions of `seed`."""
+    """A stable pair of matrices of an instance: its `sequence`-th, hashed with `seed`."""
 
     KIND: ClassVar[int] = 1
     _fields: ClassVar[struct.Struct] = struct.Struct("<iQQQII")
@@ -57,9 +60,10 @@ class Matrices:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A scheduler's question, carried by a tuple: what it believes of the instance once that tuple is executed.
+    """A scheduler's question, carried by a tuple: what it believes once that tuple is executed.
 
-    `estimate` is its clock for the instance, `assigned` all it has ever assigned to it, by its own estimates.
+    `estimate` is its clock for the instance, `assigned` all it has ever assigned to it, by its own
+    estimates.
     """
 
     KIND: ClassVar[int] = 2
@@ -73,7 +77,7 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """An instance's answer after executing the tuple that carried a request, whose numbers it gives back."""
+    """An instance's answer after the tuple that carried a request, whose numbers it gives back."""
 
     KIND: ClassVar[int] = 3
     _fields: ClassVar[struct.Struct] = struct.Struct("<iQqddd")
@@ -93,7 +97,7 @@ class Reply:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """An instance's clock on its own initiative, after `completed` tuples that took `busy` in all."""
+    """A clock reported unasked, after `completed` tuples that took `busy` in all."""
 
     KIND: ClassVar[int] = 4
     _fields: ClassVar[struct.Struct] = struct.Struct("<iQqdd")
@@ -139,7 +143,7 @@ def encode(message: Message) -> bytes:
 
 
 def size_of(kind: Any, rows: int = 0, columns: int = 0) -> int:
-    """Return the length in bytes of an encoded message of a kind, matrices of the given shape included."""
+    """Return the length in bytes of an encoded message of a kind, with matrices of this shape."""
     return _HEAD.size + kind._fields.size + _CRC.size + (16 * rows * columns if kind is Matrices else 0)
 
 

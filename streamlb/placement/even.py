@@ -1,9 +1,10 @@
-"""Storm's default scheduler: executors in the order of their task numbers, dealt to slots that alternate between nodes.
+"""Storm's default scheduler: it deals executors in turn to slots that alternate between nodes.
 
-Facts from Storm's own EvenScheduler (storm-server, org.apache.storm.scheduler): the free slots are grouped by node,
-the nodes with more slots first, and interleaved; the first W of them are used, W the topology's number of workers;
-executor i goes to slot i mod W. Task numbers follow the components in order of name; the paper numbers them in the
-order of the graph, which is the default here.
+The facts are from Storm's own EvenScheduler (storm-server, org.apache.storm.scheduler). The free
+slots are grouped by node, the nodes with more slots first, and interleaved. The first W of them are
+used, where W is the topology's number of workers, and executor i goes to slot i mod W. Storm
+numbers tasks by the names of their components. Tantalaki et al. 2020 number them in the order of
+the graph, which is the default here.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from streamlb.placement.topology import Topology, checked_topology
 def even_schedule(
     topology: Topology, nodes: int, *, slots: int = 4, workers: int | None = None, order: str = "declared"
 ) -> Placement:
-    """Place tasks as Storm's even scheduler does: round robin over slots that alternate between nodes.
+    """Place tasks as Storm's even scheduler does: in turn on slots that alternate between nodes.
 
     Parameters
     ----------
@@ -26,11 +27,12 @@ def even_schedule(
     nodes : int
         Nodes of the cluster, all with the same number of slots.
     slots : int
-        Slots (worker processes) of a node.
+        Slots (worker processes) on each node.
     workers : int, optional
-        Slots the topology asks for; all of them by default, and never more than there are.
+        How many slots the topology asks for; all by default, and never more than there are.
     order : {"declared", "name"}
-        Tasks numbered by components as declared (the paper) or by name (Storm).
+        Whether tasks are numbered in the order in which components were declared (the paper) or by
+        the components' names (Storm).
 
     References
     ----------
@@ -39,7 +41,8 @@ def even_schedule(
     Examples
     --------
     >>> from streamlb import Topology, even_schedule
-    >>> even_schedule(Topology({"s": 2, "b": 3}, [("s", "b")]), nodes=4, workers=2).task_node.tolist()
+    >>> topology = Topology({"s": 2, "b": 3}, [("s", "b")])
+    >>> even_schedule(topology, nodes=4, workers=2).task_node.tolist()
     [0, 1, 0, 1, 0]
     """
     checked_topology(topology)
@@ -51,5 +54,5 @@ def even_schedule(
         by_name = sorted(range(len(topology.names)), key=topology.names.__getitem__)
         numbered = np.concatenate([np.arange(topology.offsets[i], topology.offsets[i + 1]) for i in by_name])
         rank[numbered] = np.arange(topology.tasks)
-    slot_node = np.arange(workers) % nodes  # interleaved: slot s of every node before slot s + 1 of any
+    slot_node = np.arange(workers) % nodes  # slot s of every node comes before slot s + 1 of any
     return Placement(topology, nodes, slot_node[rank % workers].astype(np.int64), "even")

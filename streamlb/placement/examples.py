@@ -1,4 +1,7 @@
-"""The four topologies of paper 002: random and linear (Figs 2 and 6), diamond and a longer line (Fig 16)."""
+"""The four topologies of Tantalaki et al. 2020.
+
+They are random and linear (figures 2 and 6), diamond, and a longer line (figure 16).
+"""
 
 from __future__ import annotations
 
@@ -25,7 +28,8 @@ PAPER_NODES = {"random": 9, "linear": 8, "diamond": 8, "linear5": 8}
 def paper_topology(name: str) -> Topology:
     """Return a topology of the paper by name: random, linear, diamond or linear5.
 
-    The tasks of the first two carry the paper's letters; `PAPER_NODES` has the number of nodes each runs on.
+    The tasks of the first two have the letters of the paper as names. `PAPER_NODES` says on how
+    many nodes the paper runs each.
 
     Examples
     --------

@@ -1,7 +1,9 @@
-"""The allocation matrices of pipeline-based linear scheduling, step by step (paper 002, Proposition 1 and Algorithm 1).
+"""The allocation matrices of pipeline-based linear scheduling, step by step.
 
-With G = gcd(t, N), t' = t/G, N' = N/G every matrix has t rows (steps) and N columns (nodes), seen as t' x N' blocks
-of G x G. The steps are numpy moves of whole rows and blocks; `streamlb.analysis` has the closed form they lead to.
+This is Proposition 1 and Algorithm 1 of Tantalaki et al. 2020. With G = gcd(t, N), t' = t/G and N'
+= N/G every matrix has t rows (steps) and N columns (nodes), seen as t' x N' blocks of G x G
+entries. NumPy moves whole rows and blocks at each step. `streamlb.analysis` has the closed form of
+the result.
 """
 
 from __future__ import annotations
@@ -12,24 +14,24 @@ import numpy as np
 
 
 def initial(t: int, nodes: int) -> np.ndarray:
-    """Return M_init(i, j) = iN + j (Eq. 2): tasks dealt to nodes in turn, int64[t, nodes]."""
+    """Return M_init(i, j) = iN + j (Eq. 2), tasks dealt to the nodes in turn: int64[t, nodes]."""
     return np.arange(t * nodes, dtype=np.int64).reshape(t, nodes)
 
 
 def component_ids(tasks: np.ndarray, t: int) -> np.ndarray:
-    """Return M'_init: the component of each task when every component is padded to t tasks (Eq. 3)."""
+    """Return M'_init, the component of each task when all are padded to t tasks (Eq. 3)."""
     return tasks // t
 
 
 def row_targets(t: int, nodes: int) -> np.ndarray:
-    """Return where each row moves so that rows of a class i mod t' come together (Eq. 6): int64[t]."""
+    """Return where each row moves so that the classes i mod t' come together (Eq. 6): int64[t]."""
     g = math.gcd(t, nodes)
     rows = np.arange(t, dtype=np.int64)
     return rows // (t // g) + (rows % (t // g)) * g
 
 
 def transpose_rows(matrix: np.ndarray) -> np.ndarray:
-    """Return M'_trn: the rows moved to their classes (Eq. 6)."""
+    """Return M'_trn, in which the rows have moved to their classes (Eq. 6)."""
     out = np.empty_like(matrix)
     out[row_targets(*matrix.shape)] = matrix
     return out
@@ -43,7 +45,7 @@ def block_targets(t: int, nodes: int) -> np.ndarray:
 
 
 def move_blocks(matrix: np.ndarray) -> np.ndarray:
-    """Return the matrix after Eq. 10: no two blocks of a block row are alike."""
+    """Return the matrix after Eq. 10, in which no two blocks of a block row are alike."""
     blocks = _as_blocks(matrix)
     target, column = block_targets(*matrix.shape), np.arange(blocks.shape[2])[None, :]
     out = np.empty_like(blocks)
@@ -52,7 +54,10 @@ def move_blocks(matrix: np.ndarray) -> np.ndarray:
 
 
 def rotate_blocks(matrix: np.ndarray) -> np.ndarray:
-    """Return M'_inter: inside a block, entry (r', c') moves to row (r' + c') mod G (Eq. 11), onto the diagonals."""
+    """Return M'_inter: entries move onto the diagonals of their blocks (Eq. 11).
+
+    Inside a block, entry (r', c') moves to row (r' + c') mod G.
+    """
     blocks = _as_blocks(matrix)
     g = blocks.shape[1]
     row, column = np.ogrid[:g, :g]
@@ -62,7 +67,11 @@ def rotate_blocks(matrix: np.ndarray) -> np.ndarray:
 
 
 def square(matrix: np.ndarray) -> np.ndarray:
-    """Return the N x N schedule: the first N rows, or all and more block rows, each the last shifted by a block."""
+    """Return the N x N schedule.
+
+    It is the first N rows of the matrix. Where there are fewer, more block rows follow, each of
+    which is the one before it shifted by a block.
+    """
     t, nodes = matrix.shape
     if t >= nodes:
         return matrix[:nodes].copy()

@@ -1,15 +1,16 @@
-"""Pipeline-based linear scheduling: where tasks run, and which node sends to which in each step (paper 002).
+"""Pipeline-based linear scheduling: where tasks run, and which node sends to which in each step.
 
-The allocation steps are in `matrices`, the refinement in `refine`. A schedule is an N x N Latin square: in step p
-node j sends to schedule[p, j]. In slot k stage l runs step (k - l) mod N. The kernel here counts the parts each task
-receives in a slot; its arrays: schedule int64[N, N], task_node int64[tasks], streams int64[e, 3] of (sender,
-receiver, stage), offsets int64[n + 1].
+The method is that of Tantalaki et al. 2020. The steps of the allocation are in `matrices`, the
+refinement is in `refine`. A schedule is an N x N Latin square: in step p node j sends to
+schedule[p, j]. In slot k stage l runs step (k - l) mod N. The kernel here counts the parts that
+each task receives in a slot.
 """
 
 from __future__ import annotations
 
 import json
 import math
+from collections import namedtuple
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,28 +22,34 @@ from streamlb.placement import matrices, refine
 from streamlb.placement.placement import Placement
 from streamlb.placement.topology import Topology, checked_topology
 
+# A stream between two components, and its stage.
+STREAM = np.dtype([("sender", "i8"), ("receiver", "i8"), ("stage", "i8")])
+
+# Where tasks run. node int64[tasks]; offsets int64[n + 1], where each component's tasks begin;
+# sorted int64[tasks], the tasks by component and node; first int64[n, N + 1], where those of a
+# component on each node begin in `sorted`.
+Tasks = namedtuple("Tasks", ["node", "offsets", "sorted", "first"])
+
 
 @njit(cache=True, nogil=True)
-def _most_parts(schedule, task_node, streams, offsets, by_node, received, most):
-    """Set most[k] to the most parts that one task receives in slot k, with slots counted from an empty pipeline.
+def _most_parts(schedule, streams, tasks, received, most):
+    """Set most[k] to the most parts that one task receives in slot k, from an empty pipeline on.
 
-    `by_node` int64[n, N + 1] says where a component's tasks of each node begin in the list of its tasks sorted by
-    node, and the list itself is column N + 1 onwards; it is one array because the two are only ever used together.
+    `schedule` is int64[N, N] and `streams` STREAM[e]. `received` int64[tasks] is all zeros before
+    and after.
     """
-    steps = schedule.shape[0]
-    nodes = schedule.shape[1]
     for k in range(most.size):
         top = 0
         for sign in (1, -1):  # count, then take back: cheaper than clearing every task
-            for e in range(streams.shape[0]):
-                u, v, stage = streams[e, 0], streams[e, 1], streams[e, 2]
-                if k < stage:
+            for stream in streams:
+                if k < stream.stage:
                     continue
-                step = (k - stage) % steps
-                for a in range(offsets[u], offsets[u + 1]):
-                    target = schedule[step, task_node[a]]
-                    for i in range(by_node[v, target], by_node[v, target + 1]):
-                        task = by_node[v, nodes + 1 + i]
+                step = (k - stream.stage) % schedule.shape[0]
+                first = tasks.first[stream.receiver]
+                for a in range(tasks.offsets[stream.sender], tasks.offsets[stream.sender + 1]):
+                    target = schedule[step, tasks.node[a]]
+                    for i in range(first[target], first[target + 1]):
+                        task = tasks.sorted[i]
                         received[task] += sign
                         if sign > 0 and received[task] > top:
                             top = received[task]
@@ -51,28 +58,33 @@ def _most_parts(schedule, task_node, streams, offsets, by_node, received, most):
 
 @dataclass(frozen=True, eq=False)
 class PipelineSchedule:
-    """Hold every matrix of the method, the placement and the pipeline; `pipeline_schedule` makes it.
+    """Hold every matrix of the method, the placement and the pipeline.
+
+    `pipeline_schedule` makes it.
 
     Parameters
     ----------
     topology : Topology
         What is placed.
     nodes : int
-        Nodes of the cluster, the paper's N.
+        Nodes of the cluster (N in the paper).
     initial, components, transposed, blocks, intermediate, final : int64[t, N]
-        M_init, M'_init, M'_trn by Eq. 6, M'_trn by Eq. 10, M'_inter, and M'_fin after the refinement.
+        M_init, M'_init, M'_trn of Eq. 6, M'_trn of Eq. 10, M'_inter, and M'_fin after the
+        refinement.
     labels : int64[N]
-        The refinement: ID v of M'_inter is labels[v] in M'_fin.
+        The refinement: what is ID v in M'_inter is labels[v] in M'_fin.
     schedule : int64[N, N]
-        Step by node: to whom the node sends.
+        To which node each node sends, by step and node.
     period : int
-        LCM(t, N), in tasks.
+        The period of the allocation, LCM(t, N), in tasks.
     placement : Placement
         The node of each task.
     occupancy : int64[slots, stages]
-        The step that each stage runs in each slot, -1 while the pipeline fills; one full period after that.
+        The step that each stage runs in each slot, or -1 while the pipeline fills. One full period
+        follows after that.
     stalls : int64[slots]
-        Extra slots that the pipeline waits after a slot: the most parts received by one task, less one.
+        How many extra slots the pipeline waits after each slot: one less than the most parts that
+        one task received.
     """
 
     topology: Topology
@@ -92,7 +104,7 @@ class PipelineSchedule:
 
     @property
     def named(self) -> np.ndarray:
-        """M'_fin with the names of tasks, an empty string for a dummy: object[t, N]."""
+        """M'_fin with the names of tasks, and an empty string for a dummy: object[t, N]."""
         topology, out = self.topology, np.full(self.final.shape, "", dtype=object)
         column = np.argsort(self.final, axis=1)
         for v, count in enumerate(topology.counts.tolist()):
@@ -106,7 +118,7 @@ class PipelineSchedule:
         return int(self.stalls[-self.nodes :].sum())
 
     def communications(self, step: int, stage: int) -> list[tuple[str, str]]:
-        """Return the (sender, receiver) tasks joined when a stage runs a step, in order of sender."""
+        """Return the pairs of tasks (sender, receiver) that talk when a stage runs a step."""
         step = _check.integer("step", step, 0, self.nodes - 1)
         topology, node = self.topology, self.placement.task_node
         pairs = []
@@ -119,7 +131,7 @@ class PipelineSchedule:
         return [(topology.task_names[a], topology.task_names[b]) for a, b in sorted(pairs)]
 
     def table(self) -> str:
-        """Return the placement as lines of text, a node a line."""
+        """Return the placement as text, with one line for each node."""
         return self.placement.table()
 
     def to_dict(self) -> dict[str, Any]:
@@ -145,16 +157,18 @@ def pipeline_schedule(
     Parameters
     ----------
     topology : Topology
-        At most as many components as nodes.
+        What to place; it must not have more components than there are nodes.
     nodes : int
         Nodes of the cluster.
     refine : {"printed", "optimised", None}
-        How components that talk are brought together: the paper's Algorithm 2, a local search over relabellings that
-        is never worse on inter-node traffic plus load, or not at all.
+        How components that talk to each other are brought together: by Algorithm 2 of the paper, by
+        a local search over relabellings that is never worse in inter-node traffic plus load, or not
+        at all.
     load_factor : float
-        Weight of the loads' squared coefficient of variation beside the inter-node share, for "optimised".
+        For "optimised": the weight of the loads' squared coefficient of variation beside the
+        inter-node share.
     seed : int, numpy.random.SeedSequence or None
-        Starts of the local search.
+        Where the local search starts.
 
     Returns
     -------
@@ -162,13 +176,13 @@ def pipeline_schedule(
 
     Notes
     -----
-    The allocation takes O(tN) time, the time of writing its matrices. A task's node is the column in which its row of
-    M'_fin holds its component: task q of a component stands in row q.
+    The allocation takes time O(tN), which is that of writing its matrices. A task's node is the
+    column in which its row of M'_fin holds its component: task q of a component stands in row q.
 
     References
     ----------
-    Tantalaki, Souravlas, Roumeliotis, Katsavounis, "Pipeline-based linear scheduling of big data streams in the
-    cloud", IEEE Access 8 (2020).
+    Tantalaki, Souravlas, Roumeliotis, Katsavounis, "Pipeline-based linear scheduling of big data
+    streams in the cloud", IEEE Access 8 (2020).
 
     Examples
     --------
@@ -238,7 +252,9 @@ def _task_nodes(topology: Topology, final: np.ndarray) -> np.ndarray:
 
 
 def pipeline_occupancy(steps: int, stages: int) -> np.ndarray:
-    """Return the step each stage runs in each slot (Algorithm 3), -1 while it fills: int64[steps + stages - 1, stages].
+    """Return the step that each stage runs in each slot (Algorithm 3).
+
+    The result is int64[steps + stages - 1, stages], with -1 while the pipeline fills.
 
     Examples
     --------
@@ -251,16 +267,19 @@ def pipeline_occupancy(steps: int, stages: int) -> np.ndarray:
 
 
 def parts_received(topology: Topology, task_node: np.ndarray, schedule: np.ndarray, slots: int) -> np.ndarray:
-    """Return the most parts one task receives in each slot: int64[slots]; a slot stalls for one less than that."""
-    nodes = schedule.shape[1]
-    width = nodes + 1 + topology.widest
-    by_node = np.zeros((len(topology.names), width), np.int64)
-    for v, count in enumerate(topology.counts.tolist()):
-        own = task_node[topology.offsets[v] : topology.offsets[v + 1]]
-        by_node[v, : nodes + 1] = np.concatenate([[0], np.cumsum(np.bincount(own, minlength=nodes))])
-        by_node[v, nodes + 1 : nodes + 1 + count] = topology.offsets[v] + np.argsort(own, kind="stable")
-    streams = np.concatenate([topology.edges, topology.stages[:, None]], axis=1)
+    """Return the most parts that one task receives in each slot: int64[slots].
+
+    The pipeline stalls after a slot for one slot less than that.
+    """
+    nodes, component = schedule.shape[1], topology.task_component
+    place = component * nodes + task_node
+    counts = np.bincount(place, minlength=len(topology.names) * nodes).reshape(-1, nodes)
+    first = np.concatenate([np.zeros((len(counts), 1), np.int64), np.cumsum(counts, axis=1)], axis=1)
+    first += topology.offsets[:-1, None]
+    tasks = Tasks(np.ascontiguousarray(task_node), topology.offsets, np.argsort(place, kind="stable"), first)
+    streams = np.zeros(len(topology.edges), STREAM)
+    streams["sender"], streams["receiver"] = topology.edges.T
+    streams["stage"] = topology.stages
     most, received = np.zeros(slots, np.int64), np.zeros(topology.tasks, np.int64)
-    steps = np.ascontiguousarray(schedule, np.int64)
-    _most_parts(steps, np.ascontiguousarray(task_node), streams, topology.offsets, by_node, received, most)
+    _most_parts(np.ascontiguousarray(schedule, np.int64), streams, tasks, received, most)
     return most

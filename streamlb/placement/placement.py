@@ -1,4 +1,4 @@
-"""Where the tasks run: the common result of every scheduler, and what can be read off it before anything runs."""
+"""Where the tasks run: the result of every scheduler, and what it tells before anything runs."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Placement:
     task_node : int64[tasks]
         The node of each task, tasks in the order of the components.
     scheduler : str
-        Who placed them.
+        The name of the scheduler that placed them.
 
     Examples
     --------
@@ -55,19 +55,28 @@ class Placement:
         return [self.topology.task_names[i] for i in np.flatnonzero(self.task_node == node)]
 
     def node_loads(self) -> np.ndarray:
-        """Return each node's share of the work when tasks of a component share its messages evenly: float64[nodes]."""
+        """Return each node's share of the work: float64[nodes].
+
+        The tasks of a component share its messages evenly.
+        """
         topology = self.topology
         each = np.repeat(topology.rates / topology.counts, topology.counts)
         loads = np.bincount(self.task_node, weights=each, minlength=self.nodes)
         return loads / loads.sum()
 
     def load_deviation(self) -> float:
-        """Return the mean distance of a node's load from the mean load, relative to it: 0 is perfect balance."""
+        """Return the mean distance of a node's load from the mean load, as a share of the mean.
+
+        It is 0 for perfect balance.
+        """
         loads = self.node_loads() * self.nodes
         return float(np.abs(loads - 1.0).mean())
 
     def demand(self) -> np.ndarray:
-        """Return the share of the traffic from node to node under shuffle grouping: float64[nodes, nodes], sum 1."""
+        """Return the share of the traffic from each node to each node under shuffle grouping.
+
+        The result is float64[nodes, nodes], with a sum of 1.
+        """
         topology = self.topology
         out = np.zeros((self.nodes, self.nodes))
         spread = self._spread()
@@ -76,9 +85,10 @@ class Placement:
         return out / out.sum() if topology.edges.size else out
 
     def step_demand(self) -> np.ndarray:
-        """Return the most that any one pair of tasks sends between two nodes: float64[nodes, nodes], sum 1.
+        """Return the most that one pair of tasks sends between each two nodes.
 
-        A step lets every pair of tasks on its two nodes send a part, so the busiest pair says how often the step is needed.
+        The result is float64[nodes, nodes], scaled to a sum of 1. A step lets every pair of tasks
+        on its two nodes send a part, so the busiest pair says how often the step is needed.
         """
         topology = self.topology
         out = np.zeros((self.nodes, self.nodes))
@@ -105,12 +115,12 @@ class Placement:
         return out / topology.counts[:, None]
 
     def table(self) -> str:
-        """Return the placement as lines of text, a node a line."""
+        """Return the placement as text, with one line for each node."""
         width = len(f"N{self.nodes - 1}")
         return "\n".join(f"{f'N{j}':<{width}}  {' '.join(self.tasks_on(j)) or '-'}" for j in range(self.nodes))
 
     def to_json(self) -> str:
-        """Return the placement as JSON text: scheduler, topology, nodes and the node of every named task."""
+        """Return the placement as JSON text: scheduler, topology, nodes, each task's node."""
         return json.dumps(self.to_dict(), indent=1)
 
     def to_dict(self) -> dict[str, Any]:

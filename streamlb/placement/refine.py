@@ -1,30 +1,45 @@
-"""Refinement: relabel components so that those that talk share nodes, as printed (Algorithm 2) and by local search.
+"""Refinement: relabel components so that those that talk to each other share nodes.
 
-A relabelling keeps every row a permutation. Component v at base value a runs its task q on column[q, a], the node at
-which row q of M'_inter holds a, so a relabelling is a choice of one base value for each component and finding the
-best is a quadratic assignment. State of the search: slot int64[n], the base value of each component; owner int64[N],
-who holds it (-1: a dummy); load float64[N], local float64[e], the share of each stream that stays within a node.
+There are two ways: Algorithm 2 of Tantalaki et al. 2020 exactly as printed, and a local search. A
+relabelling keeps every row a permutation. Component v at base value a runs its task q on column[q,
+a], the node at which row q of M'_inter holds a. A relabelling is therefore a choice of one base
+value for each component, and finding the best one is a quadratic assignment problem.
 """
 
 from __future__ import annotations
 
 import math
+from collections import namedtuple
 
 import numpy as np
 
 from streamlb._jit import njit
 from streamlb.rng import permutation
 
+# A component: its number of tasks, the load that each of them carries as a share of all load, and
+# its partners, partners[first_partner:end_partner].
+COMPONENT = np.dtype([("tasks", "i8"), ("load", "f8"), ("first_partner", "i8"), ("end_partner", "i8")])
+# The component at the other end of a stream, and the stream's share of all traffic.
+PARTNER = np.dtype([("component", "i8"), ("traffic", "f8")])
+
+# What is given: column int64[t, N], components COMPONENT[n], partners PARTNER[2 e] (each stream
+# stands there once for each of its ends), and the load factor, a float.
+Problem = namedtuple("Problem", ["column", "components", "partners", "factor"])
+# What the search changes: slot int64[n], the base value of each component; owner int64[N], the
+# component that holds each base value, or -1; load float64[N], the load of each node; and mark
+# int64[N], all zeros between two calls, in which `_shared` counts tasks by node.
+Search = namedtuple("Search", ["slot", "owner", "load", "mark"])
+
 
 def block_members(intermediate: np.ndarray) -> np.ndarray:
-    """Return M': the sorted IDs of each block of the first block row, int64[N', G]."""
+    """Return M', the sorted IDs of each block of the first block row: int64[N', G]."""
     t, nodes = intermediate.shape
     g = math.gcd(t, nodes)
     return np.sort(intermediate[0].reshape(nodes // g, g), axis=1)
 
 
 def non_partners(members: np.ndarray, bitmap: np.ndarray) -> list[list[int]]:
-    """Return R-: for each ID the IDs of its block to which it does not send, in descending order."""
+    """Return R-: for each ID those of its block to which it does not send, in descending order."""
     out: list[list[int]] = [[] for _ in range(members.size)]
     for block in members.tolist():
         for s in block:
@@ -40,7 +55,10 @@ def bitmap(edges: np.ndarray, nodes: int) -> np.ndarray:
 
 
 def printed_swaps(intermediate: np.ndarray, edges: np.ndarray) -> list[tuple[int, int]]:
-    """Return the exchanges (v, d) of Algorithm 2: v leaves the sender's block, the receiver d takes its place."""
+    """Return the exchanges (v, d) of Algorithm 2.
+
+    In each of them v leaves the sender's block and the receiver d takes its place.
+    """
     members = block_members(intermediate)
     blocks, g = members.shape
     sends = bitmap(edges, members.size)
@@ -54,7 +72,7 @@ def printed_swaps(intermediate: np.ndarray, edges: np.ndarray) -> list[tuple[int
     swaps = []
     for i in range(blocks - 1):
         moved = 0
-        # The printed loops run over every pair; only pairs joined by a stream do anything, in this order.
+        # The printed loops run over all pairs; only those joined by a stream do anything, in order.
         pairs = sorted((home[d], place[s], place[d], s, d) for s, d in edges.tolist() if home[s] == i and home[d] > i)
         for j, _, _, s, d in pairs:
             if moved >= g // 2 or at[s] != i or at[d] != j or d in used:
@@ -77,7 +95,7 @@ def printed_labels(intermediate: np.ndarray, edges: np.ndarray) -> np.ndarray:
     return labels
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
 def _shared(column, tasks_a, a, tasks_b, b, mark):
     """Return how many pairs of a task of one component and a task of another run on one node."""
     for q in range(tasks_a):
@@ -90,9 +108,12 @@ def _shared(column, tasks_a, a, tasks_b, b, mark):
     return pairs
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
 def _shift_load(column, tasks, slot, weight, load):
-    """Add a component's load to its nodes; return by how much the sum of squares grows."""
+    """Add `weight` to the load of the node of each task of a component.
+
+    Return by how much the sum of the squared loads grows.
+    """
     grown = 0.0
     for q in range(tasks):
         node = column[q, slot]
@@ -101,92 +122,120 @@ def _shift_load(column, tasks, slot, weight, load):
     return grown
 
 
-@njit(cache=True, nogil=True)
-def _local(column, counts, streams, traffic, slot, a, skip, mark):
-    """Return the traffic that stays within nodes over the streams of component a, without those to `skip`."""
+@njit(cache=True, nogil=True, forceinline=True)
+def _local(problem, v, skip, search):
+    """Return the traffic of component v that stays within nodes, without that to `skip`."""
     kept = 0.0
-    for i in range(streams[a, 0], streams[a + 1, 0]):
-        e, b = streams[i, 0], streams[i, 1]
-        if b != skip:
-            pairs = _shared(column, counts[a], slot[a], counts[b], slot[b], mark)
-            kept += traffic[e] * pairs / (counts[a] * counts[b])
+    own = problem.components[v]
+    for i in range(own.first_partner, own.end_partner):
+        partner = problem.partners[i]
+        if partner.component != skip:
+            tasks = problem.components[partner.component].tasks
+            there = search.slot[partner.component]
+            pairs = _shared(problem.column, own.tasks, search.slot[v], tasks, there, search.mark)
+            kept += partner.traffic * pairs / (own.tasks * tasks)
     return kept
 
 
-@njit(cache=True, nogil=True)
-def _climb(column, counts, streams, weights, slot, order, sweeps, owner, mark, load):
-    """Exchange base values while that lowers the objective; `weights` is [load factor, load a task.., traffic..].
+@njit(cache=True, nogil=True, forceinline=True)
+def _local_of_both(problem, v, other, search):
+    """Return the traffic of v and of `other` that stays within nodes; -1 stands for no other."""
+    kept = _local(problem, v, -1, search)
+    if other >= 0:
+        kept += _local(problem, other, v, search)
+    return kept
 
-    `streams` holds where each component's (stream, partner) pairs begin, then the pairs. Returns the number of
-    exchanges. The objective is (1 - traffic within nodes) + factor * N * sum of squared loads.
+
+@njit(cache=True, nogil=True, forceinline=True)
+def _exchange(problem, v, target, other, search):
+    """Move v to the base value `target`, and `other`, which holds it (-1: nobody), to that of v.
+
+    Return by how much the sum of the squared loads grows.
     """
-    n, size = counts.size, column.shape[1]
-    factor, each, traffic = weights[0], weights[1 : 1 + n], weights[1 + n :]
-    nobody = np.int64(-1)  # a plain -1 would be a type of its own to the function called
+    column, load, slot = problem.column, search.load, search.slot
+    own, here = problem.components[v], slot[v]
+    grown = _shift_load(column, own.tasks, here, -own.load, load)
+    if other >= 0:
+        theirs = problem.components[other]
+        grown += _shift_load(column, theirs.tasks, target, -theirs.load, load)
+        grown += _shift_load(column, theirs.tasks, here, theirs.load, load)
+        slot[other] = here
+    grown += _shift_load(column, own.tasks, target, own.load, load)
+    slot[v] = target
+    return grown
+
+
+@njit(cache=True, nogil=True)
+def _climb(problem, order, sweeps, search):
+    """Exchange base values while that lowers the objective; return the number of exchanges.
+
+    The objective is (1 - traffic within nodes) + factor * N * sum of squared loads. Each sweep
+    tries the base values in the order given for every component; a sweep without an exchange is the
+    last.
+    """
+    components, slot, owner = problem.components, search.slot, search.owner
     owner[:] = -1
-    load[:] = 0.0
-    for v in range(n):
+    search.load[:] = 0.0
+    for v in range(components.size):
         owner[slot[v]] = v
-        _shift_load(column, counts[v], slot[v], each[v], load)
+        _shift_load(problem.column, components[v].tasks, slot[v], components[v].load, search.load)
     exchanges = 0
     for _ in range(sweeps):
         improved = False
-        for v in range(n):
-            for k in range(size):
-                target = order[k]
-                here = slot[v]
-                if target == here or (owner[target] >= 0 and owner[target] < v):
+        for v in range(components.size):
+            for target in order:
+                here, other = slot[v], owner[target]
+                if target == here or (other >= 0 and other < v):
                     continue
-                other = owner[target]
-                before = _local(column, counts, streams, traffic, slot, v, nobody, mark)
-                if other >= 0:
-                    before += _local(column, counts, streams, traffic, slot, other, v, mark)
-                grown = _shift_load(column, counts[v], here, -each[v], load)
-                if other >= 0:
-                    grown += _shift_load(column, counts[other], target, -each[other], load)
-                    grown += _shift_load(column, counts[other], here, each[other], load)
-                    slot[other] = here
-                grown += _shift_load(column, counts[v], target, each[v], load)
-                slot[v] = target
-                after = _local(column, counts, streams, traffic, slot, v, nobody, mark)
-                if other >= 0:
-                    after += _local(column, counts, streams, traffic, slot, other, v, mark)
-                if (before - after) + factor * size * grown < -1e-10:
+                before = _local_of_both(problem, v, other, search)
+                grown = _exchange(problem, v, target, other, search)
+                after = _local_of_both(problem, v, other, search)
+                if (before - after) + problem.factor * order.size * grown < -1e-10:
                     owner[target], owner[here] = v, other
                     improved = True
                     exchanges += 1
-                    continue
-                _shift_load(column, counts[v], target, -each[v], load)
-                if other >= 0:
-                    _shift_load(column, counts[other], here, -each[other], load)
-                    _shift_load(column, counts[other], target, each[other], load)
-                    slot[other] = target
-                _shift_load(column, counts[v], here, each[v], load)
-                slot[v] = here
+                else:
+                    _exchange(problem, v, here, other, search)
         if not improved:
             break
     return exchanges
 
 
-def _incident(edges: np.ndarray, n: int) -> np.ndarray:
-    """Return int64[n + 1 + 2e, 2]: row v holds where v's streams begin, and from there on rows of (stream, partner)."""
+def relabelling_problem(
+    column: np.ndarray, counts: np.ndarray, edges: np.ndarray, rates: np.ndarray, load_factor: float
+) -> Problem:
+    """Return the problem of the local search: the tasks, load and partners of each component."""
+    traffic = rates[edges[:, 0]] / rates[edges[:, 0]].sum() if edges.size else np.zeros(0)
     both = np.concatenate([edges, edges[:, ::-1]])
-    number = np.tile(np.arange(len(edges)), 2)
     order = np.argsort(both[:, 0], kind="stable")
-    begins = n + 1 + np.searchsorted(both[order, 0], np.arange(n + 1))
-    heads = np.stack([begins, np.zeros_like(begins)], axis=1)
-    return np.ascontiguousarray(np.concatenate([heads, np.stack([number[order], both[order, 1]], axis=1)]), np.int64)
+    begins = np.searchsorted(both[order, 0], np.arange(counts.size + 1))
+    components, partners = np.zeros(counts.size, COMPONENT), np.zeros(len(both), PARTNER)
+    components["tasks"], components["load"] = counts, rates / counts / rates.sum()
+    components["first_partner"], components["end_partner"] = begins[:-1], begins[1:]
+    partners["component"], partners["traffic"] = both[order, 1], np.tile(traffic, 2)[order]
+    return Problem(column, components, partners, float(load_factor))
+
+
+def climb(problem: Problem, start: np.ndarray, order: np.ndarray, sweeps: int) -> np.ndarray:
+    """Return the base value of each component, int64[n], after a local search from `start`."""
+    nodes = problem.column.shape[1]
+    search = Search(start.copy(), np.empty(nodes, np.int64), np.empty(nodes), np.zeros(nodes, np.int64))
+    _climb(problem, order, sweeps, search)
+    return search.slot
 
 
 def columns_of(intermediate: np.ndarray) -> np.ndarray:
-    """Return column[q, a]: the node at which row q holds the base value a, int64[t, N]."""
+    """Return column[q, a], the node at which row q holds the base value a: int64[t, N]."""
     return np.ascontiguousarray(np.argsort(intermediate, axis=1))
 
 
 def objective(
     column: np.ndarray, counts: np.ndarray, edges: np.ndarray, rates: np.ndarray, slot: np.ndarray, load_factor: float
 ) -> float:
-    """Return what the search lowers: the inter-node share plus `load_factor` times the loads' squared variation."""
+    """Return what the search lowers.
+
+    It is the inter-node share plus `load_factor` times the loads' squared coefficient of variation.
+    """
     size = column.shape[1]
     spread = np.zeros((counts.size, size))
     for v, tasks in enumerate(counts.tolist()):
@@ -210,23 +259,22 @@ def optimised_labels(
     restarts: int = 4,
     sweeps: int = 20,
 ) -> np.ndarray:
-    """Return labels by local search from Algorithm 2's result and from random starts, the best of all: int64[N].
+    """Return the best labels of several local searches: int64[N].
 
-    It starts from the printed result and only accepts what lowers the objective, so it is never worse.
+    One starts from the result of Algorithm 2, the others start at random.
+
+    A search accepts only what lowers the objective, so the result is never worse than the printed
+    one.
     """
     size, n = intermediate.shape[1], counts.size
     column = columns_of(intermediate)
-    total = rates[edges[:, 0]].sum()
-    traffic = rates[edges[:, 0]] / total if edges.size else np.zeros(0)
-    weights = np.concatenate([[load_factor], rates / counts / rates.sum(), traffic])
-    streams = _incident(edges, n)
-    owner, mark, load = np.empty(size, np.int64), np.zeros(size, np.int64), np.empty(size)
+    problem = relabelling_problem(column, counts, edges, rates, load_factor)
     base = np.argsort(printed_labels(intermediate, edges))[:n]
     best, best_value = base, objective(column, counts, edges, rates, base, load_factor)
     for k in range(restarts + 1):
-        slot = base.copy() if k == 0 else permutation((seed + 2 * k) & 0xFFFFFFFFFFFFFFFF, size)[:n].copy()
+        start = base if k == 0 else permutation((seed + 2 * k) & 0xFFFFFFFFFFFFFFFF, size)[:n]
         order = permutation((seed + 2 * k + 1) & 0xFFFFFFFFFFFFFFFF, size)
-        _climb(column, counts, streams, weights, slot, order, sweeps, owner, mark, load)
+        slot = climb(problem, start, order, sweeps)
         value = objective(column, counts, edges, rates, slot, load_factor)
         if value < best_value - 1e-12:
             best, best_value = slot, value

@@ -1,14 +1,15 @@
-"""R-Storm: each task on the nearest node, in network and in what the node has left (Peng et al., Middleware 2015).
+"""R-Storm: each task goes to the nearest node, in network and in resources left.
 
-The order and the distance are those of Storm 1.0's DefaultResourceAwareStrategy: components breadth first from each
-spout over children and parents; one task of each in turn; the first task goes to the rack with most resources; after
-that every node that can hold the task is measured by
+The method is that of Peng et al. 2015. The order and the distance are those of Storm 1.0's
+DefaultResourceAwareStrategy. Components are taken breadth first from each spout, over children and
+parents, and one task of each in turn. The first task goes to the rack with the most resources.
+After that every node that can hold the task is measured by
 
     sqrt( ((cpu - free)/(free + 1))^2 + ((memory - free)/(free + 1))^2 + distance^2 )
 
-with distance 0 to the node of the previous task, 1/2 within its rack and 1 across racks, and the smallest wins. Storm
-leaves ties to the order of a map; here the lower node number wins. CPU is a hard limit in Storm and a soft one in
-R-Storm's article.
+where the distance is 0 to the node of the previous task, 1/2 within its rack and 1 across racks,
+and the smallest wins. Storm leaves ties to the order of a map; here the lower node number wins. CPU
+is a hard limit in Storm and a soft one in the article.
 """
 
 from __future__ import annotations
@@ -21,6 +22,9 @@ import numpy as np
 from streamlb import _check
 from streamlb.placement.placement import Placement
 from streamlb.placement.topology import Topology, checked_topology
+
+# What a node has left, or what a task of a component needs: CPU in points and memory in MB.
+RESOURCES = np.dtype([("cpu", "f8"), ("memory", "f8")])
 
 
 def resource_aware_schedule(
@@ -42,7 +46,8 @@ def resource_aware_schedule(
     nodes : int
         Nodes of the cluster.
     cpu, memory : float or mapping of component to float
-        What a task declares: CPU in points (100 is a core) and memory in MB. Storm's defaults are 10 and 128.
+        What a task declares: CPU in points, where 100 is a core, and memory in MB. Storm's defaults
+        are 10 and 128.
     node_cpu, node_memory : float
         What a node offers: 400 points (four cores) and 1,024 MB by default.
     racks : sequence of int, optional
@@ -53,12 +58,12 @@ def resource_aware_schedule(
     Raises
     ------
     ValueError
-        When a task fits on no node; the message names it.
+        When a task fits on no node; the message names the task.
 
     References
     ----------
-    Peng, Hosseini, Hong, Farivar, Campbell, "R-Storm: resource-aware scheduling in Storm", Middleware 2015;
-    Apache Storm 1.0, `DefaultResourceAwareStrategy`.
+    Peng, Hosseini, Hong, Farivar, Campbell, "R-Storm: resource-aware scheduling in Storm",
+    Middleware 2015; Apache Storm 1.0, `DefaultResourceAwareStrategy`.
 
     Examples
     --------
@@ -69,10 +74,10 @@ def resource_aware_schedule(
     """
     checked_topology(topology)
     nodes = _check.integer("nodes", nodes, 1)
-    free = np.empty((2, nodes))
-    free[0] = _check.real("node_cpu", node_cpu, 0.0, low_open=True)
-    free[1] = _check.real("node_memory", node_memory, 0.0, low_open=True)
-    needs = [_declared("cpu", cpu, topology), _declared("memory", memory, topology)]
+    free, needs = np.zeros(nodes, RESOURCES), np.zeros(len(topology.names), RESOURCES)
+    free["cpu"] = _check.real("node_cpu", node_cpu, 0.0, low_open=True)
+    free["memory"] = _check.real("node_memory", node_memory, 0.0, low_open=True)
+    needs["cpu"], needs["memory"] = _declared("cpu", cpu, topology), _declared("memory", memory, topology)
     rack = np.zeros(nodes, np.int64) if racks is None else np.asarray(racks)
     if rack.shape != (nodes,) or rack.dtype.kind not in "iu":
         raise ValueError(f"racks must have one integer for each of the {nodes} nodes, got {racks!r}")
@@ -81,20 +86,20 @@ def resource_aware_schedule(
     task_node = np.full(topology.tasks, -1, np.int64)
     last = -1
     for component, task in _task_order(topology):
-        need = (needs[0][component], needs[1][component])
-        allowed = (free[1] >= need[1]) & (soft | (free[0] >= need[0]))
-        if last < 0:  # Storm narrows the first choice to the rack with most left
-            totals = [free[:, rack == r].sum() for r in np.unique(rack)]
+        need = needs[component]
+        allowed = (free["memory"] >= need["memory"]) & (soft | (free["cpu"] >= need["cpu"]))
+        if last < 0:  # Storm limits the first choice to the rack with the most left
+            totals = [free["cpu"][rack == r].sum() + free["memory"][rack == r].sum() for r in np.unique(rack)]
             allowed &= rack == np.unique(rack)[int(np.argmax(totals))]
         node = _nearest(need, free, allowed, rack, last)
         if node < 0:
             raise ValueError(
-                f"every task must fit on a node: no node has cpu {need[0]:g} and memory {need[1]:g} left for "
-                f"{topology.task_names[task]}"
+                f"every task must fit on a node: no node has cpu {need['cpu']:g} and memory {need['memory']:g} "
+                f"left for {topology.task_names[task]}"
             )
         task_node[task] = last = node
-        free[0, node] -= need[0]
-        free[1, node] -= need[1]
+        free["cpu"][node] -= need["cpu"]
+        free["memory"][node] -= need["memory"]
     return Placement(topology, nodes, task_node, "resource-aware")
 
 
@@ -108,7 +113,10 @@ def _declared(name: str, value: float | Mapping[str, float], topology: Topology)
 
 
 def _task_order(topology: Topology) -> list[tuple[int, int]]:
-    """Return (component, task): components breadth first over children and parents, one task of each in turn."""
+    """Return pairs (component, task) in the order in which they are placed.
+
+    Components are taken breadth first over children and parents, and one task of each in turn.
+    """
     children: list[list[int]] = [[] for _ in topology.names]
     parents: list[list[int]] = [[] for _ in topology.names]
     for a, b in topology.edges.tolist():
@@ -127,12 +135,12 @@ def _task_order(topology: Topology) -> list[tuple[int, int]]:
     return [(c, int(topology.offsets[c]) + q) for q in range(topology.widest) for c in order if q < topology.counts[c]]
 
 
-def _nearest(need: tuple[float, float], free: np.ndarray, allowed: np.ndarray, rack: np.ndarray, last: int) -> int:
+def _nearest(need: np.void, free: np.ndarray, allowed: np.ndarray, rack: np.ndarray, last: int) -> int:
     best, best_distance = -1, math.inf
     for node in np.flatnonzero(allowed).tolist():
         away = 0.0 if last in (-1, node) else 0.5 if rack[last] == rack[node] else 1.0
-        gaps = [(need[k] - free[k, node]) / (abs(free[k, node]) + 1.0) for k in range(2)]
-        distance = math.sqrt(gaps[0] ** 2 + gaps[1] ** 2 + away**2)
+        cpu, memory = (float((need[k] - free[node][k]) / (abs(free[node][k]) + 1.0)) for k in ("cpu", "memory"))
+        distance = math.sqrt(cpu**2 + memory**2 + away**2)
         if distance < best_distance:
             best, best_distance = node, distance
     return best

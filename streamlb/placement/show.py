@@ -1,4 +1,4 @@
-"""Pictures of a pipeline schedule, drawn from its data: the pipeline with its stalls, a step, the node-by-step square.
+"""Pictures of a pipeline schedule: the pipeline with its stalls, one step, and the Latin square.
 
 matplotlib is imported when a picture is drawn, and only its object interface is used.
 """
@@ -18,13 +18,15 @@ if TYPE_CHECKING:
 
 
 def draw_pipeline(schedule: PipelineSchedule, slots: int | None = None) -> Figure:
-    """Draw which step each stage runs over time, with the stalls as gaps (the paper's Figs 3a, 5 and 7a).
+    """Draw which step each stage runs over time, with the stalls as gaps.
+
+    The paper shows this in figures 3a, 5 and 7a.
 
     Parameters
     ----------
     schedule : PipelineSchedule
     slots : int, optional
-        Slots to draw; all that fill the pipeline and one period by default.
+        How many slots to draw; by default those that fill the pipeline and one period.
 
     Examples
     --------
@@ -59,7 +61,10 @@ def draw_pipeline(schedule: PipelineSchedule, slots: int | None = None) -> Figur
 
 
 def draw_step(schedule: PipelineSchedule, step: int) -> Figure:
-    """Draw the tasks of every node and who sends to whom when each stage runs a step (the paper's Figs 3b and 7b)."""
+    """Draw the tasks of every node, and who sends to whom when each stage runs a step.
+
+    The paper shows this in figures 3b and 7b.
+    """
     from matplotlib.figure import Figure
 
     step = _check.integer("step", step, 0, schedule.nodes - 1)
@@ -96,7 +101,7 @@ def draw_step(schedule: PipelineSchedule, step: int) -> Figure:
 
 
 def draw_schedule(schedule: PipelineSchedule) -> Figure:
-    """Draw the Latin square: the node to which each node sends in each step."""
+    """Draw the Latin square: to which node each node sends in each step."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(5.2, 4.6), layout="constrained")

@@ -1,4 +1,7 @@
-"""A streaming application as a graph: components, their tasks, who sends to whom (paper 002, section II-A)."""
+"""A streaming application as a graph: components, their tasks, and who sends to whom.
+
+This is the model of Tantalaki et al. 2020, section II-A.
+"""
 
 from __future__ import annotations
 
@@ -11,19 +14,20 @@ from streamlb import _check
 
 
 class Topology:
-    """Describe a streaming application: spouts and bolts, their numbers of tasks, and the streams between them.
+    """Describe a streaming application: spouts and bolts, their tasks, and their streams.
 
     Parameters
     ----------
     components : mapping of str to int
-        Name of each component and its number of tasks, at least 1, in the order in which the components are numbered.
+        The name of each component and its number of tasks, at least 1. Components are numbered in
+        this order.
     edges : iterable of (str, str)
         The streams: (sender, receiver), each at most once, without a cycle.
     spouts : iterable of str, optional
-        The sources. They must be free of incoming streams, and every component must be reachable from one of them. By
-        default every component without an incoming stream.
+        The sources. They must have no incoming streams, and every component must be reachable from
+        one of them. By default they are all components without an incoming stream.
     task_names : mapping of str to sequence of str, optional
-        Names of a component's tasks, one for each; ``component[q]`` where nothing is given.
+        Names of a component's tasks, one for each; ``component[q]`` where none are given.
 
     Attributes
     ----------
@@ -71,7 +75,9 @@ class Topology:
 
     @classmethod
     def from_networkx(cls, graph: Any, tasks: str = "tasks") -> Topology:
-        """Read a `networkx.DiGraph`; a node's attribute `tasks` is its number of tasks (1 where it has none).
+        """Read a `networkx.DiGraph`.
+
+        A node's attribute `tasks` is its number of tasks, 1 where it has no such attribute.
 
         Examples
         --------
@@ -90,7 +96,9 @@ class Topology:
 
     @classmethod
     def from_yaml(cls, text: str) -> Topology:
-        """Read YAML in the manner of Storm's Flux: spouts and bolts with id and parallelism, streams with from and to.
+        """Read YAML as for Storm's Flux.
+
+        Spouts and bolts have an id and a parallelism, streams have from and to.
 
         Examples
         --------
@@ -137,7 +145,7 @@ class Topology:
 
     @property
     def widest(self) -> int:
-        """The paper's t: the most tasks of one component."""
+        """The most tasks of one component (t in the paper)."""
         return int(self.counts.max())
 
     @property
@@ -152,7 +160,10 @@ class Topology:
 
     @property
     def rates(self) -> np.ndarray:
-        """Messages a component handles when each spout task emits one and every receiver gets a copy: float64[n]."""
+        """Messages that each component handles when each spout task emits one: float64[n].
+
+        Every component that receives a stream gets a copy of each message.
+        """
         rates = np.zeros(len(self.names))
         for i in np.argsort(self.depth, kind="stable"):
             senders = self.edges[self.edges[:, 1] == i, 0]
@@ -160,7 +171,7 @@ class Topology:
         return rates
 
     def limited(self, tasks: int) -> Topology:
-        """Return the same graph with at most `tasks` tasks a component."""
+        """Return the same graph with at most `tasks` tasks in each component."""
         tasks = _check.integer("tasks", tasks, 1)
         return Topology({n: min(int(c), tasks) for n, c in zip(self.names, self.counts)}, self._named_edges())
 
@@ -193,7 +204,10 @@ class Topology:
         return np.array(list(found), np.int64).reshape(-1, 2)
 
     def _longest_paths(self) -> np.ndarray:
-        """Depth of each component by Kahn's order; what is left over when the order ends lies on or behind a cycle."""
+        """Return the depth of each component, found in Kahn's order.
+
+        What is left over when the order ends lies on a cycle or behind one.
+        """
         n = len(self.names)
         depth, missing = np.zeros(n, np.int64), np.bincount(self.edges[:, 1], minlength=n)
         after: list[list[int]] = [[] for _ in range(n)]
@@ -211,7 +225,7 @@ class Topology:
         return depth
 
     def _cycle(self, left: np.ndarray) -> list[str]:
-        """Name a cycle: walk backwards among the components left over until one comes again."""
+        """Name a cycle: walk backwards among what is left over until a component comes again."""
         path = [int(np.argmax(left))]
         while path[-1] not in path[:-1]:
             path.append(next(a for a, b in self.edges.tolist() if b == path[-1] and left[a]))
@@ -229,7 +243,7 @@ class Topology:
             if self._index[name] not in sources:
                 raise ValueError(f"spouts must have no incoming stream, got {name!r}")
             given.add(self._index[name])
-        for i in sources:  # in a DAG whatever cannot be reached from a spout lies behind such a source
+        for i in sources:  # in a DAG, whatever no spout reaches lies behind such a source
             if i not in given:
                 raise ValueError(
                     f"every component must be reachable from a spout, got {self.names[i]!r} without an incoming stream"
@@ -275,7 +289,7 @@ def _checked_counts(components: Mapping[str, int]) -> dict[str, int]:
 
 
 def checked_topology(topology: Any) -> Topology:
-    """Return the topology, or say that it is none."""
+    """Return the topology, or raise a TypeError if it is none."""
     if not isinstance(topology, Topology):
         raise TypeError(f"topology must be a Topology, got {type(topology).__name__}")
     return topology

@@ -1,7 +1,8 @@
-"""Greedy online scheduling: each task goes to the machine with the least load so far (paper 000, sections III-A, IV-A).
+"""Greedy online scheduling: each task goes to the machine with the least load so far.
 
-State: load float64[machines]; for many machines also heap int64[machines], a binary heap of the machines by (load,
-number), so that both kernels give ties to the machine with the lowest number and agree task for task.
+Rivetti et al. 2015 build on it in sections III-A and IV-A. The state is load float64[machines]. For
+many machines there is also heap int64[machines], a binary heap of the machines by (load, number).
+Both kernels give ties to the machine with the lowest number, and so they agree task for task.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import numpy as np
 from streamlb import _check
 from streamlb._jit import njit
 
-_SCAN_UP_TO = 60  # machines: beyond, the heap is faster
+_SCAN_UP_TO = 60  # machines; with more of them the heap is faster
 
 
 @njit(cache=True, nogil=True)
@@ -66,8 +67,8 @@ def _schedule_heap(costs, load, heap, out):
 def greedy_schedule(costs: Any, machines: Any) -> tuple[np.ndarray, float]:
     """Assign each task, in the order given, to the machine with the least total cost so far.
 
-    No order of the tasks is needed in advance, and the makespan is at most 2 - 1/machines times the best possible
-    (`streamlb.analysis.greedy_ratio`).
+    The tasks need not be known in advance, and the makespan is at most 2 - 1/machines times the
+    best possible (`streamlb.analysis.greedy_ratio`).
 
     Parameters
     ----------
@@ -79,13 +80,15 @@ def greedy_schedule(costs: Any, machines: Any) -> tuple[np.ndarray, float]:
     Returns
     -------
     assignment : int32[m]
-        The machine of each task; among equals the one with the lowest number.
+        The machine of each task; among machines with equal loads it is the one with the lowest
+        number.
     makespan : float
         The largest total cost of a machine.
 
     References
     ----------
-    R. L. Graham, "Bounds for certain multiprocessing anomalies", Bell System Technical Journal 45 (1966).
+    R. L. Graham, "Bounds for certain multiprocessing anomalies", Bell System Technical Journal 45
+    (1966).
 
     Examples
     --------

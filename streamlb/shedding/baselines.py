@@ -1,62 +1,132 @@
-"""The shedders that load-aware shedding is compared with (paper 003, section 5.1), under its interface.
+"""The shedders that load-aware shedding is compared with (Rivetti et al. 2016, section 5.1).
 
-`StrawMan` takes every tuple to cost the mean, `FullKnowledge` knows each cost, `RandomShedder` (the paper's Base
-Line) drops a fixed share at random. The first two use the goal and the clock of `streamlb.shedding.core` and hear
-nothing from the operator.
+They have its interface. `StrawMan` takes every tuple to cost the mean, `FullKnowledge` knows each
+cost, `RandomShedder` (the paper's Base Line) drops a fixed share at random. The first two use the
+goal and the clock of load-aware shedding and hear nothing from the operator.
+
+State: `_registers` int64, one `WATCHER` record or, for `RandomShedder`, one `CLOCK` record; `_ring`
+float64, the last waits of a windowed goal.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from streamlb import _check
 from streamlb._jit import njit
+from streamlb._options import checked, options_of, takes
 from streamlb.rng import random_unit
-from streamlb.shedding import core
-from streamlb.shedding.load_aware import Shedder, _time
+from streamlb.shedding.clock import BACKWARDS, CLOCK, DROP, KEEP, add_cost, see_time, verdict
+from streamlb.shedding.rules import GOAL, GoalOptions
+from streamlb.shedding.shedder import GoalShedder, Shedder, check_time, clock_record, in_one
 
-_NO_MARKS = np.zeros((1, 2))
+# A shedder that watches a goal and hears nothing.
+WATCHER = np.dtype([("clock", CLOCK), ("goal", GOAL)])
+
+
+@njit(cache=True, nogil=True, forceinline=True)
+def offer_known(now, cost, forced, own, ring):
+    """Drop or keep a tuple of known cost."""
+    clock = own.clock
+    if not see_time(now, clock):
+        return BACKWARDS
+    if verdict(now, forced, clock, own.goal, ring):
+        return DROP
+    add_cost(cost * clock.growth, now, clock)
+    return KEEP
+
+
+@njit(cache=True, nogil=True, forceinline=True)
+def offer_random(now, share, seed, clock):
+    """Drop a tuple with probability `share`, by draw number `offered` of the seed."""
+    number = np.uint64(clock.offered)
+    if not see_time(now, clock):
+        return BACKWARDS
+    if random_unit(seed, number) < share:
+        return DROP
+    clock.kept += 1
+    return KEEP
 
 
 @njit(cache=True, nogil=True)
-def random_drop(now, share, seed, s):
-    """Drop a tuple with probability `share`, by draw number `offered` of the seed."""
-    number = np.uint64(s[core.OFFERED])
-    if not core.see_time(now, s):
-        return core.BACKWARDS
-    if random_unit(np.uint64(seed), number) < share:
-        return core.DROP
-    s[core.KEPT] += 1.0
-    return core.KEEP
+def _offer_known(now, cost, forced, registers, ring):
+    return offer_known(now, cost, forced, registers.view(WATCHER)[0], ring)
 
 
-class _ByClock(Shedder):
+@njit(cache=True, nogil=True)
+def _offer_random(now, share, seed, registers):
+    return offer_random(now, share, np.uint64(seed), registers.view(CLOCK)[0])
+
+
+@dataclass(frozen=True)
+class StrawManOptions(GoalOptions):
+    """All options of `StrawMan`."""
+
+    mean_cost: Any = None
+
+    def __post_init__(self):
+        super().__post_init__()
+        checked(self, mean_cost=None if self.mean_cost is None else _check.real("mean_cost", self.mean_cost, 0.0))
+
+
+@dataclass(frozen=True)
+class KnowledgeOptions(GoalOptions):
+    """All options of `FullKnowledge`."""
+
+    costs: Any = None
+
+    def __post_init__(self):
+        super().__post_init__()
+        if self.costs is not None and not callable(self.costs) and not isinstance(self.costs, Mapping):
+            checked(self, costs=_check.real_array("costs", self.costs))
+
+
+@dataclass(frozen=True)
+class RandomOptions:
+    """All options of `RandomShedder`."""
+
+    share: Any
+    seed: Any = 0
+    safety: Any = 0.0
+
+    def __post_init__(self):
+        checked(
+            self,
+            share=_check.real("share", self.share, 0.0, 1.0, high_open=True),
+            seed=_check.seed_value(self.seed),
+            safety=_check.real("safety", self.safety, 0.0),
+        )
+
+
+class _ByClock(GoalShedder):
     """A shedder that adds up what it takes tuples to cost."""
 
-    __slots__ = ()
+    __slots__ = ("_ring",)
 
-    def __init__(self, threshold: Any, safety: Any, goal: Any, span: Any, share: Any):
-        self._s, self._ring, self._goal = core.goal_slots(threshold, goal, span, share, "text")
-        self._s[core.GROWTH] = 1.0 + _check.real("safety", safety, 0.0)
-        self._s[core.PHASE] = core.RUN
-        self._s[core.ACTIVE] = 1.0
+    def __init__(self, *args: Any, **options: Any):
+        self.options: Any = options_of(self, args, options)
+        self._own_goal = self.options.own_goal
+        goal = self.options.goal_record()
+        self._registers = in_one(clock_record(1.0 + self.options.safety), goal)
+        self._ring = np.zeros(int(goal["span"][0]))
 
     def _offer(self, now: Any, cost: float) -> bool:
-        now = _time("now", now)
-        forced = -1 if self._goal is None else self._own_verdict(now)
-        answer = core.offer_known(now, cost, forced, self._s, self._ring, _NO_MARKS)
-        if answer == core.BACKWARDS:
+        now = check_time("now", now)
+        forced = -1 if self._own_goal is None else self._own_verdict(now)
+        answer = _offer_known(now, cost, forced, self._registers, self._ring)
+        if answer == BACKWARDS:
             raise self._refuse(now)
-        return answer == core.DROP
+        return answer == DROP
 
     def __repr__(self) -> str:
-        name = type(self).__name__
-        return f"<{name} threshold {self.threshold:g}: offered {self.offered}, dropped {self.dropped}>"
+        return f"<{type(self).__name__} threshold {self.options.threshold:g}: {self._counts()}>"
 
 
+@takes(StrawManOptions, "threshold mean_cost")
 class StrawMan(_ByClock):
     """Shed by load, taking every tuple to cost the same.
 
@@ -67,8 +137,8 @@ class StrawMan(_ByClock):
     mean_cost : float, optional
         The cost of every tuple; None to use the mean of what was completed so far.
     safety : float
-        Every cost is raised by this share. 0 as in the paper's comparison; 0.05 isolates what the factor of
-        load-aware shedding does.
+        Every cost is raised by this share. 0 as in the paper's comparison; 0.05 isolates what the
+        factor of load-aware shedding does.
     goal, span, share
         As for `LoadAwareShedder`.
 
@@ -80,21 +150,17 @@ class StrawMan(_ByClock):
     [False, False, False, True, True]
     """
 
-    __slots__ = ("_completed", "_mean", "_spent")
+    __slots__ = ("_completed", "_spent")
 
-    def __init__(
-        self, threshold: Any = 6.4, mean_cost: Any = None, *, safety: Any = 0.0, goal: Any = "average",
-        span: Any = 1024, share: Any = 0.95,
-    ):  # fmt: skip
-        super().__init__(threshold, safety, goal, span, share)
-        self._mean = None if mean_cost is None else _check.real("mean_cost", mean_cost, 0.0)
+    def __init__(self, *args: Any, **options: Any):
+        super().__init__(*args, **options)
         self._completed, self._spent = 0, 0.0
 
     @property
     def mean_cost(self) -> float:
         """What every tuple is taken to cost; 0 while nothing is known."""
-        if self._mean is not None:
-            return self._mean
+        if self.options.mean_cost is not None:
+            return self.options.mean_cost
         return self._spent / self._completed if self._completed else 0.0
 
     def offer(self, key: Any, now: Any) -> bool:
@@ -103,10 +169,11 @@ class StrawMan(_ByClock):
 
     def complete(self, key: Any, elapsed: Any, now: Any = None) -> None:
         """Tell that the operator executed a kept tuple in `elapsed`."""
-        self._spent += _time("elapsed", elapsed)
+        self._spent += check_time("elapsed", elapsed)
         self._completed += 1
 
 
+@takes(KnowledgeOptions, "threshold costs")
 class FullKnowledge(_ByClock):
     """Shed by load, knowing what each tuple costs: the best that the shedder's rule can do.
 
@@ -129,40 +196,33 @@ class FullKnowledge(_ByClock):
     [False, False, True]
     """
 
-    __slots__ = ("_costs",)
-
-    def __init__(
-        self, threshold: Any = 6.4, costs: Any = None, *, safety: Any = 0.0, goal: Any = "average",
-        span: Any = 1024, share: Any = 0.95,
-    ):  # fmt: skip
-        super().__init__(threshold, safety, goal, span, share)
-        if costs is not None and not callable(costs) and not isinstance(costs, Mapping):
-            costs = _check.real_array("costs", costs)
-        self._costs = costs
+    __slots__ = ()
 
     def offer(self, key: Any, now: Any, cost: Any = None) -> bool:
         """Say whether to drop a tuple of a key, or of the given cost, that comes at `now`."""
         if cost is None:
-            if self._costs is None:
+            if self.options.costs is None:
                 raise TypeError("cost must be given: this shedder was made without costs")
             cost = self._cost_of(key)
-        return self._offer(now, _time("cost", cost))
+        return self._offer(now, check_time("cost", cost))
 
     def _cost_of(self, key: Any) -> Any:
-        if callable(self._costs):
-            return self._costs(key)
-        if isinstance(self._costs, np.ndarray):
-            return float(self._costs[_check.integer("key", key, 0, self._costs.size - 1)])
+        costs = self.options.costs
+        if callable(costs):
+            return costs(key)
+        if isinstance(costs, np.ndarray):
+            return float(costs[_check.integer("key", key, 0, costs.size - 1)])
         try:
-            return self._costs[key]
+            return costs[key]
         except KeyError:
             raise ValueError(f"key must have a cost, got {key!r}") from None
 
     def complete(self, key: Any, elapsed: Any, now: Any = None) -> None:
         """Tell that the operator executed a kept tuple; there is nothing to learn from it."""
-        _time("elapsed", elapsed)
+        check_time("elapsed", elapsed)
 
 
+@takes(RandomOptions, "share seed")
 class RandomShedder(Shedder):
     """Drop a fixed share of the tuples at random, whatever they are: the paper's Base Line.
 
@@ -184,14 +244,13 @@ class RandomShedder(Shedder):
     True
     """
 
-    __slots__ = ("_seed", "_share")
+    __slots__ = ("_share",)
 
-    def __init__(self, share: Any, seed: Any = 0, *, safety: Any = 0.0):
-        share = _check.real("share", share, 0.0, 1.0, high_open=True)
-        safety = _check.real("safety", safety, 0.0)
+    def __init__(self, *args: Any, **options: Any):
+        self.options: RandomOptions = options_of(self, args, options)
+        share, safety = self.options.share, self.options.safety
         self._share = share if safety == 0.0 else 1.0 - (1.0 - share) / (1.0 + safety)
-        self._seed = _check.seed_value(seed)
-        self._s, self._ring, self._goal = core.goal_slots(1.0, "bound", 1, 0.5, "text")
+        self._registers = in_one(clock_record(1.0))
 
     @property
     def share(self) -> float:
@@ -200,15 +259,15 @@ class RandomShedder(Shedder):
 
     def offer(self, key: Any, now: Any) -> bool:
         """Say whether to drop a tuple that comes at `now`."""
-        now = _time("now", now)
-        answer = random_drop(now, self._share, np.uint64(self._seed), self._s)
-        if answer == core.BACKWARDS:
+        now = check_time("now", now)
+        answer = _offer_random(now, self._share, np.uint64(self.options.seed), self._registers)
+        if answer == BACKWARDS:
             raise self._refuse(now)
-        return answer == core.DROP
+        return answer == DROP
 
     def complete(self, key: Any, elapsed: Any, now: Any = None) -> None:
         """Tell that the operator executed a kept tuple; there is nothing to learn from it."""
-        _time("elapsed", elapsed)
+        check_time("elapsed", elapsed)
 
     def __repr__(self) -> str:
-        return f"<RandomShedder share {self._share:g}: offered {self.offered}, dropped {self.dropped}>"
+        return f"<RandomShedder share {self._share:g}: {self._counts()}>"

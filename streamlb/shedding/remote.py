@@ -1,22 +1,29 @@
-"""Load-aware shedding with the shedder here and the operator elsewhere, talking in bytes (paper 003, figure 1).
+"""Load-aware shedding with the shedder here and the operator elsewhere, talking in bytes.
 
-`RemoteShedder.offer` decides and says in `request` what to send along with the kept tuple; `RemoteOperator.complete`
-learns and gives the messages to carry back to `RemoteShedder.receive`. Messages (`streamlb.learning.messages`) may
-be late, lost, repeated or out of order: stale ones are ignored and counted, a lost reply is asked for again, and the
-shedder never blocks. Both sides need the same time base for `now`, since the operator's clock is compared with the
-shedder's.
+These are the two sides of Rivetti et al. 2016, figure 1. `RemoteShedder.offer` decides and says in
+`request` what to send along with the kept tuple; `RemoteOperator.complete` learns and gives the
+messages to carry back to `RemoteShedder.receive`. Messages (`streamlb.learning.messages`) may be
+late, lost, repeated or out of order: stale ones are ignored and counted, a lost reply is asked for
+again, and the shedder never blocks. Both sides need the same time base for `now`, since the
+operator's clock is compared with the shedder's.
+
+State of the shedder: `_registers` int64, one `SHEDDER` record and room for a key's columns; F int64
+and `_times` float64[1, rows, columns], the matrices received last; `_room` float64, the ring and
+the marks. The operator's is a `CostLearner` and a count.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from streamlb import _check
-from streamlb.hashing import sketch_family
+from streamlb._jit import njit
+from streamlb._options import as_dict, checked, options_of, takes
 from streamlb.keys import key_int
-from streamlb.learning.learner import CostLearner, sketch_shape
+from streamlb.learning.learner import LONGEST, Cells, CostLearner, LearnerOptions
 from streamlb.learning.messages import (
     Hello,
     Matrices,
@@ -27,11 +34,66 @@ from streamlb.learning.messages import (
     decode,
     encode,
 )
-from streamlb.shedding import core
-from streamlb.shedding.load_aware import Shedder, _time, protocol_slots
+from streamlb.shedding.clock import (
+    BACKWARDS,
+    DROP,
+    KEEP_AND_ASK,
+    NOP,
+    SEND,
+    offer_learnt,
+    own_of,
+    settle,
+    settle_report,
+    shedding_of,
+    take_matrices,
+)
+from streamlb.shedding.rules import ReportOptions, ShedderOptions
+from streamlb.shedding.shedder import LearntShedder, check_time
 
 
-class RemoteShedder(Shedder):
+@njit(cache=True, nogil=True)
+def _offer(key, now, forced, registers, F, W, family, room):
+    return offer_learnt(key, now, forced, 0, shedding_of(registers, F, W, family, room))
+
+
+@njit(cache=True, nogil=True)
+def _take_matrices(registers, F, W):
+    take_matrices(0, Cells(F, W), own_of(registers))
+
+
+@njit(nogil=True, inline="always")
+def _origin(own):
+    """Return what the operator's clock shows at the first tuple: its time, or 0 for busy time."""
+    return 0.0 if own.protocol.busy_clock == 1 else own.clock.origin
+
+
+@njit(cache=True, nogil=True)
+def _believed(registers):
+    """Return what the shedder takes the operator's clock to be once all that was kept is done."""
+    own = own_of(registers)
+    return own.clock.busy_until + _origin(own)
+
+
+@njit(cache=True, nogil=True)
+def _settle(epoch, clock, registers):
+    """Take the reply to the request of an epoch; False when another one is waited for, or none."""
+    own = own_of(registers)
+    if own.exchange.waiting == 0 or own.exchange.epoch != epoch:
+        return False
+    settle(clock - _origin(own), own)
+    return True
+
+
+@njit(cache=True, nogil=True)
+def _settle_report(completed, clock, registers, F, W, family, room):
+    """Take a report of so many executions; False when it tells nothing new."""
+    shedding = shedding_of(registers, F, W, family, room)
+    own = shedding.own[0]
+    return settle_report(completed, clock - _origin(own), own, shedding.marks)
+
+
+@takes(ShedderOptions, "threshold window epsilon delta seed", without="tolerance stability columns")
+class RemoteShedder(LearntShedder):
     """The shedder's side of load-aware shedding, for an operator in another process.
 
     Parameters
@@ -60,92 +122,34 @@ class RemoteShedder(Shedder):
     ('RUN', True, 2)
     """
 
-    __slots__ = (
-        "F",
-        "W",
-        "_at",
-        "bad",
-        "family",
-        "incarnation",
-        "marks",
-        "request",
-        "seed",
-        "sequence",
-        "stale",
-        "used",
-    )  # fmt: skip
+    __slots__ = ("bad", "incarnation", "request", "sequence", "stale", "used")
 
-    def __init__(
-        self,
-        threshold: Any = 6.4,
-        window: Any = 1024,
-        epsilon: Any = 0.05,
-        delta: Any = 0.1,
-        seed: Any = 0,
-        *,
-        safety: Any = None,
-        goal: Any = "average",
-        span: Any = 1024,
-        share: Any = 0.95,
-        reports: Any = 0,
-        timeout: Any = None,
-        clamp: bool = True,
-        sync: str = "exact",
-        check: str = "text",
-        start: str = "reply",
-        clock: str = "wall",
-        unseen: str = "mean",
-        rounding: str = "ceil",
-    ):
-        self._s, self._ring, self._goal = core.goal_slots(threshold, goal, span, share, check)
-        protocol_slots(
-            self._s, window, 0.0, epsilon, safety, reports, timeout, clamp, sync, start, clock, unseen, "nonempty"
-        )
-        rows, columns = sketch_shape(epsilon, delta, rounding)
-        self.seed = _check.seed_value(seed)
-        self.family = sketch_family(rows, self.seed)
-        self.F = np.zeros((1, rows, columns), np.int64)
-        self.W = np.zeros((1, rows, columns))
-        self._at = np.zeros(rows, np.int64)
-        self.marks = np.zeros((core.MARKS if self._s[core.REPORTS] else 1, 2))
+    def _start(self) -> None:
+        super()._start()
+        shape = 1, self.options.rows, self.options.columns
+        self.F = np.zeros(shape, np.int64)
+        self._times = np.zeros(shape)
         self.request: bytes | None = None
         self.incarnation, self.sequence = 0, 0
         self.used, self.stale, self.bad = 0, 0, 0
 
-    @property
-    def phase(self) -> str:
-        """NOP before the first matrices, SEND when a request is to go with the next kept tuple, then RUN."""
-        return core.PHASES[int(self._s[core.PHASE])]
-
-    @property
-    def active(self) -> bool:
-        """Whether the goal is being watched."""
-        return bool(self._s[core.ACTIVE])
-
-    @property
-    def waiting(self) -> int:
-        """Tuples kept since the request that is not answered yet; 0 when none is on its way."""
-        return int(self._s[core.KEPT] - self._s[core.ASKED]) + 1 if self._s[core.WAITING] else 0
-
     def offer(self, key: Any, now: Any) -> bool:
-        """Say whether to drop a tuple; if it is kept, send `request` along with it unless that is None."""
+        """Say whether to drop a tuple; if it is kept, send `request` along unless that is None."""
         number = key_int(key)
-        now = _time("now", now)
-        forced = -1 if self._goal is None else self._own_verdict(now)
-        answer = core.offer_learnt(
-            number, now, forced, self._s, 0, self.F, self.W, self.family, self._at, self._ring, self.marks
-        )
-        if answer == core.BACKWARDS:
+        now = check_time("now", now)
+        forced = -1 if self._own_goal is None else self._own_verdict(now)
+        answer = _offer(number, now, forced, self._registers, self.F, self._times, self.family, self._room)
+        if answer == BACKWARDS:
             raise self._refuse(now)
-        self.request = self._request() if answer == core.KEEP_AND_ASK else None
-        return answer == core.DROP
+        self.request = self._request() if answer == KEEP_AND_ASK else None
+        return answer == DROP
 
     def complete(self, key: Any, elapsed: Any, now: Any = None) -> None:
         """Refuse: executions are told to the `RemoteOperator`."""
         raise TypeError("complete must be called on the RemoteOperator; the shedder hears from it through receive")
 
     def receive(self, data: bytes) -> bool:
-        """Take a message of the operator; False when it was ignored as stale or bad (and counted)."""
+        """Take a message of the operator; False when it was stale or bad, and only counted."""
         try:
             message = decode(data)
         except MessageError:
@@ -162,14 +166,13 @@ class RemoteShedder(Shedder):
         return told
 
     def _request(self) -> bytes:
-        s = self._s
-        believed = s[core.CLOCK] if s[core.BUSY_CLOCK] else s[core.CLOCK] + s[core.ORIGIN]
-        return encode(Request(0, int(s[core.EPOCH]), float(believed), float(s[core.ASSIGNED])))
+        assigned = float(self._exchange["assigned"])
+        return encode(Request(0, self.epoch, _believed(self._registers), assigned))
 
     def _fits(self, message: Any) -> bool:
         if not isinstance(message, Matrices):
             return True
-        return message.F.shape == self.F.shape[1:] and message.seed == self.seed
+        return message.F.shape == self.F.shape[1:] and message.seed == self.options.seed
 
     def _take(self, message: Any) -> bool:
         if message.incarnation > self.incarnation:
@@ -178,44 +181,48 @@ class RemoteShedder(Shedder):
                 return True
         if isinstance(message, Hello):
             return False
-        if isinstance(message, Matrices):
-            if message.sequence <= self.sequence:
-                return False
-            self.sequence = message.sequence
-            self.F[0], self.W[0] = message.F, message.W
-            core.take_matrices(0, self._s, self.F, self.W)
-            return True
-        s = self._s
-        clock = message.clock if s[core.BUSY_CLOCK] else message.clock - s[core.ORIGIN]
         if isinstance(message, Reply):
-            if not s[core.WAITING] or message.epoch != s[core.EPOCH]:
-                return False
-            core.settle(float(clock), s)
-            return True
-        return bool(core.settle_report(float(message.completed), float(clock), s, self.marks))
+            return _settle(message.epoch, message.clock, self._registers)
+        if isinstance(message, Report):
+            return _settle_report(message.completed, message.clock, *self._arrays())
+        if message.sequence <= self.sequence:
+            return False
+        self.sequence = message.sequence
+        self.F[0], self._times[0] = message.F, message.W
+        _take_matrices(self._registers, self.F, self._times)
+        return True
 
     def _restarted(self, incarnation: int) -> None:
-        """Follow an operator that started again: its queue is taken to be lost, what was known of costs stays.
+        """Follow an operator that started again: its queue is lost, what is known of costs stays.
 
-        The clock is set back to the last tuple's time, and asked for again: what the old life held is no one's wait.
+        The clock is set back to the last tuple's time, and asked for again: what the old life held
+        is no one's wait.
         """
         first = self.incarnation == 0
         self.incarnation, self.sequence = incarnation, 0
         if first:
             return
-        s = self._s
-        s[core.BASE], s[core.REPORTED], s[core.KNOWN] = s[core.KEPT], 0.0, 0.0
-        s[core.CLOCK] = min(s[core.CLOCK], s[core.LAST] - s[core.ORIGIN])
-        s[core.WAITING] = s[core.AGAIN] = 0.0
-        if s[core.PHASE] != core.NOP:
-            s[core.PHASE] = core.SEND
-
-    def __repr__(self) -> str:
-        unanswered = f", {self.waiting} kept since an unanswered request" if self.waiting else ""
-        counts = f"offered {self.offered}, dropped {self.dropped}"
-        return f"<RemoteShedder threshold {self.threshold:g}, {self.phase}: {counts}{unanswered}>"
+        clock, exchange = self._clock, self._exchange
+        exchange["base"], exchange["reported"], exchange["known"] = clock["kept"], 0, 0
+        clock["busy_until"] = min(clock["busy_until"], clock["last"] - clock["origin"])
+        exchange["waiting"], exchange["again"] = 0, 0
+        if exchange["phase"] != NOP:
+            exchange["phase"] = SEND
 
 
+@dataclass(frozen=True)
+class OperatorOptions(LearnerOptions, ReportOptions):
+    """All options of `RemoteOperator`."""
+
+    incarnation: Any = 1
+
+    def __post_init__(self):
+        LearnerOptions.__post_init__(self)
+        ReportOptions.__post_init__(self)
+        checked(self, incarnation=_check.integer("incarnation", self.incarnation, 1, 2**63 - 1))
+
+
+@takes(OperatorOptions, "window tolerance epsilon delta seed", without="columns")
 class RemoteOperator:
     """The operator's side of load-aware shedding, for a shedder in another process.
 
@@ -238,21 +245,16 @@ class RemoteOperator:
     [0, 0, 0, 2]
     """
 
-    __slots__ = ("_busy_clock", "completed", "incarnation", "learner", "reports")
+    __slots__ = ("completed", "learner", "options")
 
-    def __init__(
-        self, window: Any = 1024, tolerance: Any = 0.05, epsilon: Any = 0.05, delta: Any = 0.1, seed: Any = 0, *,
-        reports: Any = 0, clock: str = "wall", incarnation: Any = 1, stability: str = "nonempty", rounding: str = "ceil",
-    ):  # fmt: skip
-        self.learner = CostLearner(window, tolerance, epsilon, delta, seed, stability, rounding)
-        self.reports = _check.integer("reports", reports, 0)
-        self._busy_clock = _check.choice("clock", clock, ("wall", "busy")) == "busy"
-        self.incarnation = _check.integer("incarnation", incarnation, 1, 2**63 - 1)
+    def __init__(self, *args: Any, **options: Any):
+        self.options: OperatorOptions = options_of(self, args, options)
+        self.learner = CostLearner(**as_dict(self.options, LearnerOptions))
         self.completed = 0
 
     def hello(self) -> bytes:
         """Return the message that tells the shedder of this operator's start."""
-        return encode(Hello(0, self.incarnation))
+        return encode(Hello(0, self.options.incarnation))
 
     def complete(self, key: Any, elapsed: Any, now: Any, request: bytes | None = None) -> list[bytes]:
         """Learn from an executed tuple and return the messages for the shedder.
@@ -264,29 +266,33 @@ class RemoteOperator:
         elapsed : float
             How long it took, finite and not negative.
         now : float
-            The time, of the clock that the shedder uses; taken as it is, as by `LoadAwareShedder.complete`.
+            The time, of the clock that the shedder uses; taken as it is, as by
+            `LoadAwareShedder.complete`.
         request : bytes, optional
-            What came along with the tuple. Bytes that cannot be read are left unanswered: the shedder asks again.
+            What came along with the tuple. Bytes that cannot be read are left unanswered: the
+            shedder asks again.
         """
-        number = key_int(key)
-        elapsed, now = _time("elapsed", elapsed), _time("now", now)
+        elapsed, now = check_time("elapsed", elapsed, LONGEST), check_time("now", now)
         asked = _read_request(request)
-        stable = self.learner._learn(number, elapsed)
+        stable = self.learner.learn(key, elapsed)
         self.completed += 1
-        clock = self.learner.busy if self._busy_clock else now
+        incarnation, reports = self.options.incarnation, self.options.reports
+        due = reports > 0 and self.completed % reports == 0
+        if asked is None and not due and not stable:
+            return []
+        clock = self.learner.busy if self.options.clock == "busy" else now
         out = []
         if asked is not None:
-            reply = Reply(0, self.incarnation, asked.epoch, clock, asked.estimate, asked.assigned)
-            out.append(encode(reply))
-        if self.reports and self.completed % self.reports == 0:
-            out.append(encode(Report(0, self.incarnation, self.completed, clock, self.learner.busy)))
+            out.append(encode(Reply(0, incarnation, asked.epoch, clock, asked.estimate, asked.assigned)))
+        if due:
+            out.append(encode(Report(0, incarnation, self.completed, clock, self.learner.busy)))
         if stable:
             F, W = self.learner.take()
-            out.append(encode(Matrices(0, self.incarnation, self.learner.sent, self.learner.seed, F, W)))
+            out.append(encode(Matrices(0, incarnation, self.learner.sent, self.options.seed, F, W)))
         return out
 
     def __repr__(self) -> str:
-        return f"<RemoteOperator incarnation {self.incarnation}, completed {self.completed}: {self.learner!r}>"
+        return f"<RemoteOperator incarnation {self.options.incarnation}, completed {self.completed}: {self.learner!r}>"
 
 
 def _read_request(data: bytes | None) -> Request | None:

@@ -1,62 +1,82 @@
-"""Workers of unequal and changing capacity behind a grouping, in time slots (paper 004, section VI).
+"""Workers of unequal and changing capacity behind a grouping, in time slots.
 
-Messages arrive evenly within a slot; each worker serves its own first in, first out, one in 1 / capacity slots. At
-the end of a slot each worker compares what it was given with its capacity; where the grouping is a
-`ConsistentGrouping` it signals busy or idle, and a source hears the signal with its next acknowledgement, that is
-when it next sends to that worker.
+From Nasir et al. 2017, section VI. Messages arrive evenly within a slot; each worker serves its own
+first in, first out, one in 1 / capacity slots. At the end of a slot each worker compares what it
+was given with its capacity; where the grouping is a `ConsistentGrouping` it signals busy or idle,
+and a source hears the signal with its next acknowledgement, that is when it next sends to that
+worker.
 
-State beside the grouping's: work float64[workers, 5], when each worker will be free, its time for a message, and for
-the current slot the sum and the maximum of latencies and the number of messages; pending float64[sources, workers],
-what a source has yet to hear: the signal's sign times its strength, or 0.
+State beside the grouping's: service SERVICE[workers], and mail SIGNAL[sources, workers], the
+signals that each source has yet to hear.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
 
 from streamlb import _check
 from streamlb._jit import njit
-from streamlb.groupings.base import Grouping
-from streamlb.groupings.consistent import _POLICY, ConsistentGrouping
-from streamlb.groupings.virtual_map import HELD, apply_signal, fresh_book
+from streamlb._options import bind, checked, signature_of
+from streamlb.groupings.base import SHARED, Grouping, shared_of, source_of
+from streamlb.groupings.consistent import ConsistentGrouping, send
+from streamlb.groupings.virtual_map import (
+    FCFS,
+    apply_signal,
+    fresh_maps,
+    map_of,
+    source_records,
+    virtual_of,
+    worker_records,
+)
 from streamlb.keys import key_array
 
-_FREE, _SERVICE, _LATENCY, _WORST, _COUNT = range(5)  # places in a row of work
+# A worker: when it will be free, how long it takes for a message, and of the messages that arrived
+# in the current slot the sum and the maximum of their latencies and their number.
+SERVICE = np.dtype([("free", "f8"), ("time", "f8"), ("latency", "f8"), ("worst", "f8"), ("count", "i8")])
+# What a worker says (IDLE, BUSY, or 0 for nothing) and how strongly, as `apply_signal` takes them.
+SIGNAL = np.dtype([("sign", "i8"), ("strength", "f8")])
+# Messages in a row: when the first one arrives, the time from one to the next, and the grouping's
+# slot.
+ARRIVALS = np.dtype([("time", "f8"), ("gap", "f8"), ("slot", "i8")])
+
 _CHUNK = 1 << 18
-_FAINT = 1e-300  # stands for a strength of 0 where 0 means no signal
 
 
 @njit(cache=True, nogil=True)
-def _serve(bins, first, time, gap, slot, policy, load, meta, owner, book, pending, work):
-    """Serve messages that arrive every `gap` from `time` on; the first comes from source `first`. Bins become workers."""
-    sources = owner.shape[0]
-    s = first
+def _serve(arrivals, bins, load, meta, owners, book, mail, service):
+    """Serve messages as `arrivals` says; the virtual workers in `bins` become workers.
+
+    The records of `arrivals`, `mail` and `service` come as words of 64 bits: flat arrays are
+    quicker to hand over.
+    """
+    first, mail, service = arrivals.view(ARRIVALS)[0], mail.view(SIGNAL), service.view(SERVICE)
+    time, gap, slot = first.time, first.gap, first.slot
+    virtual, s = virtual_of(owners), source_of(-1, load, meta)
+    shared_of(meta).messages += bins.size
     for i in range(bins.size):
-        w = owner[s, bins[i]]
+        worker = send(np.uint32(bins[i]), 1, s, load, virtual)
+        bins[i] = worker
         now = time + gap * i
-        free = work[w, _FREE]
-        done = (free if free > now else now) + work[w, _SERVICE]
-        work[w, _FREE] = done
+        own = service[worker]
+        free = own.free
+        done = (free if free > now else now) + own.time
+        own.free = done
         latency = done - now
-        work[w, _LATENCY] += latency
-        work[w, _WORST] = max(work[w, _WORST], latency)
-        work[w, _COUNT] += 1.0
-        load[s, w] += 1
-        bins[i] = w
-        heard = pending[s, w]
-        if heard != 0.0:
-            pending[s, w] = 0.0
-            sign = 1 if heard > 0.0 else -1
-            apply_signal(w, sign, abs(heard), s, slot, policy, owner, book, meta)
+        own.latency += latency
+        own.worst = max(own.worst, latency)
+        own.count += 1
+        heard = mail[s, worker]
+        if heard.sign != 0:
+            apply_signal(np.int64(worker), heard.sign, heard.strength, slot, map_of(s, owners, book))
+            heard.sign = 0
         s += 1
-        if s == sources:
+        if s == load.shape[0]:
             s = 0
-    meta[0] += bins.size
 
 
 @dataclass(frozen=True)
@@ -76,7 +96,8 @@ class CapacityResult:
     worst_latency : float64[slots, workers]
         The longest of them.
     shares : int64[slots, workers]
-        Virtual workers of each worker at the end of each slot, by source 0's map (ones where there are none).
+        Virtual workers of each worker at the end of each slot, by source 0's map (ones where there
+        are none).
     moves : int64[slots]
         Virtual workers moved, over all sources.
     workers : int32[m] or None
@@ -109,7 +130,7 @@ class CapacityResult:
 
 
 def fast_and_slow(workers: int, fast: int, times: float) -> np.ndarray:
-    """Return relative capacities of a cluster in which the first `fast` workers are `times` faster than the others.
+    """Return relative capacities of a cluster whose first `fast` workers are `times` faster.
 
     Parameters
     ----------
@@ -131,7 +152,9 @@ def fast_and_slow(workers: int, fast: int, times: float) -> np.ndarray:
 
 
 def diurnal(slots: int, depth: float = 0.5) -> np.ndarray:
-    """Return relative arrival rates of a day: one wave over the slots, the night `depth` below the mean and the day as much above.
+    """Return relative arrival rates of a day: one wave over the slots.
+
+    The night is `depth` below the mean and the day as much above.
 
     Parameters
     ----------
@@ -151,31 +174,51 @@ def diurnal(slots: int, depth: float = 0.5) -> np.ndarray:
     return 1.0 - depth * np.cos(2.0 * np.pi * np.arange(slots) / slots)
 
 
-def simulate_capacity(
-    stream: Any,
-    grouping: Grouping,
-    capacities: Any,
-    *,
-    slots: int = 1440,
-    utilisation: float | None = 0.8,
-    changes: Sequence[tuple[int, Any]] = (),
-    arrivals: Any = None,
-    piggyback: bool = True,
-    delay: int = 0,
-    monitor: str = "utilisation",
-    messages: int | None = None,
-    seed: Any = 0,
-    keep_workers: bool = False,
-) -> CapacityResult:
-    """Send a stream through a grouping to workers of given capacities and say how long their queues get.
+@dataclass(frozen=True)
+class CapacityOptions:
+    """Hold the arguments of `simulate_capacity` and check each by itself."""
+
+    stream: Any
+    grouping: Grouping
+    capacities: Any
+    _: KW_ONLY
+    slots: int = 1440
+    utilisation: float | None = 0.8
+    changes: Sequence[tuple[int, Any]] = ()
+    arrivals: Any = None
+    piggyback: bool = True
+    delay: int = 0
+    monitor: str = "utilisation"
+    messages: int | None = None
+    keep_workers: bool = False
+    seed: Any = 0
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.grouping, Grouping):
+            raise TypeError(f"grouping must be a grouping of streamlb, got {type(self.grouping).__name__}")
+        checked(
+            self,
+            slots=_check.integer("slots", self.slots, 1),
+            utilisation=None
+            if self.utilisation is None
+            else _check.real("utilisation", self.utilisation, 0, low_open=True),
+            piggyback=bool(self.piggyback),
+            delay=_check.integer("delay", self.delay, 0),
+            monitor=_check.choice("monitor", self.monitor, ("utilisation", "backlog")),
+            keep_workers=bool(self.keep_workers),
+        )
+
+
+def simulate_capacity(*args: Any, **kwargs: Any) -> CapacityResult:
+    """Send a stream through a grouping to workers of given capacities, and watch their queues.
 
     Parameters
     ----------
     stream : Stream or array_like of keys
         What arrives.
     grouping : Grouping
-        Who sends it; it is used as it is and goes on from its state. A `ConsistentGrouping` hears signals, others do
-        not.
+        Who sends it; it is used as it is and goes on from its state. A `ConsistentGrouping` hears
+        signals, others do not.
     capacities : array_like of float
         Of each worker, more than 0: relative if `utilisation` is given, else in messages a slot.
     slots : int, default 1440
@@ -187,12 +230,13 @@ def simulate_capacity(
     arrivals : array_like of float, optional
         Relative rate in each slot; even by default. See `diurnal`.
     piggyback : bool, default True
-        A source hears a worker's signal when it next sends to it; else all sources hear it at the end of the slot.
+        A source hears a worker's signal when it next sends to it; else all sources hear it at the
+        end of the slot.
     delay : int, default 0
         Slots by which signals come later still.
     monitor : {"utilisation", "backlog"}, default "utilisation"
-        What a worker judges itself by: what it was given over its capacity, as in the paper, or what it was given and
-        what was waiting at the slot's start.
+        What a worker judges itself by: what it was given over its capacity, as in the paper, or
+        what it was given and what was waiting at the slot's start.
     messages : int, optional
         How many of the stream's messages; all by default.
     seed : int or SeedSequence, default 0
@@ -207,53 +251,47 @@ def simulate_capacity(
 
     Examples
     --------
-    >>> from streamlb import ConsistentGrouping, ShuffleGrouping, Zipf, fast_and_slow, simulate_capacity
-    >>> stream, capacities = Zipf(1000, 1.0), fast_and_slow(10, 3, 5)
-    >>> shuffled = simulate_capacity(stream, ShuffleGrouping(10), capacities, messages=100_000, slots=200)
-    >>> consistent = simulate_capacity(stream, ConsistentGrouping(10, virtual=20), capacities, messages=100_000, slots=200)
-    >>> bool(consistent.queue[-1].max() < shuffled.queue[-1].max() / 10)
+    >>> from streamlb import ConsistentGrouping, ShuffleGrouping, Zipf
+    >>> from streamlb import fast_and_slow, simulate_capacity
+    >>> keys, capacities = Zipf(1000, 1.0).draw(100_000), fast_and_slow(10, 3, 5)
+    >>> consistent = ConsistentGrouping(10, virtual=20)
+    >>> shuffled = simulate_capacity(keys, ShuffleGrouping(10), capacities, slots=200)
+    >>> balanced = simulate_capacity(keys, consistent, capacities, slots=200)
+    >>> bool(balanced.queue[-1].max() < shuffled.queue[-1].max() / 10)
     True
     """
-    run = _Run(stream, grouping, capacities, slots, utilisation, changes, arrivals, messages, seed)
-    _check.choice("monitor", monitor, ("utilisation", "backlog"))
-    delay = _check.integer("delay", delay, 0)
-    return run.result(bool(piggyback), delay, monitor == "backlog", keep_workers)
+    return _Run(bind("simulate_capacity", CapacityOptions, args, kwargs)).result()
+
+
+simulate_capacity.__signature__ = signature_of(CapacityOptions)  # type: ignore[attr-defined]
 
 
 class _Run:
-    """One simulation: checked arguments, then a loop over slots."""
+    """One simulation: what the arguments say together, then a loop over slots."""
 
-    def __init__(self, stream, grouping, capacities, slots, utilisation, changes, arrivals, messages, seed):
-        if not isinstance(grouping, Grouping):
-            raise TypeError(f"grouping must be a grouping of streamlb, got {type(grouping).__name__}")
-        self.slots = _check.integer("slots", slots, 1)
-        self._take_stream(stream, messages, seed)
-        self.grouping = grouping
-        self.workers = grouping.workers
-        self.ends = self._slot_ends(arrivals)
-        total = None
-        if utilisation is not None:
-            total = self.messages / self.slots / _check.real("utilisation", utilisation, 0, low_open=True)
-        self.capacity = self._rates("capacities", capacities, total)
+    def __init__(self, options: CapacityOptions):
+        self.options, self.slots, self.grouping = options, options.slots, options.grouping
+        self.workers = self.grouping.workers
+        self.messages, self.draw = _messages_of(options)
+        self.ends = self._slot_ends(options.arrivals)
+        total = None if options.utilisation is None else self.messages / self.slots / options.utilisation
+        self.capacity = self._rates("capacities", options.capacities, total)
         self.changes = []
-        for at, values in changes:
+        for at, values in options.changes:
             at = _check.integer("changes", at, 0)
             self.changes.append((at, self._rates("changes", values, total)))
         self.changes.sort(key=lambda change: change[0])
-
-    def _take_stream(self, stream, messages, seed):
-        if hasattr(stream, "draw"):
-            count = stream.messages if messages is None else messages
-            if count is None:
-                raise ValueError("messages must be given for a stream without an end, got None")
-            self.messages = _check.integer("messages", count, 1)
-            self.draw = lambda start, stop: stream.draw(stop - start, seed, start)
-        else:
-            keys = key_array(stream)
-            if not keys.size:
-                raise ValueError("stream must have at least one message, got none")
-            self.messages = _check.integer("messages", keys.size if messages is None else messages, 1, keys.size)
-            self.draw = lambda start, stop: keys[start:stop]
+        self.service = np.zeros(self.workers, SERVICE)
+        self.service["time"] = 1.0 / self.capacity
+        self.signals = isinstance(self.grouping, ConsistentGrouping)
+        if isinstance(self.grouping, ConsistentGrouping):
+            self.router, self.state = self.grouping._inner, self.grouping._state[:4]
+        else:  # a map of every worker to itself, which hears nothing
+            load, meta = np.zeros((1, self.workers), np.int64), np.zeros(SHARED.itemsize // 8, np.int64)
+            self.router, self.state = self.grouping, (load, meta, *fresh_maps(1, self.workers, 1, FCFS))
+        self.arrivals, self.mail = np.zeros(1, ARRIVALS), np.zeros(self.state[0].shape, SIGNAL)
+        self.words = [*self.state, self.mail.view(np.int64), self.service.view(np.int64)]  # as the kernel takes them
+        self.waiting: deque[tuple[np.ndarray, np.ndarray]] = deque()  # signals that the delay holds back
 
     def _slot_ends(self, arrivals):
         if arrivals is None:
@@ -275,84 +313,54 @@ class _Run:
             raise ValueError(f"{name} must be more than 0, got {rates[at]:g} for worker {at}")
         return rates if total is None else rates * (total / rates.sum())
 
-    def result(self, piggyback: bool, delay: int, backlog: bool, keep_workers: bool) -> CapacityResult:
+    def result(self) -> CapacityResult:
         """Run all slots."""
-        g, n = self.grouping, self.workers
-        self.signals = isinstance(g, ConsistentGrouping)
-        if self.signals:
-            load, meta, owner, book, _ = g._state
-        else:  # a map of everyone to himself, which hears nothing
-            load, meta = np.zeros((1, n), np.int64), np.zeros(5, np.int64)
-            owner, book = np.arange(n, dtype=np.int64)[None, :].copy(), fresh_book(1, n, 1)
-        self.state = load, meta, owner, book, np.zeros(load.shape)
-        self.work = np.zeros((n, 5))
-        self.work[:, _SERVICE] = 1.0 / self.capacity
-        waiting: deque[tuple[np.ndarray, np.ndarray]] = deque()
+        n, service, book = self.workers, self.service, self.state[3]
+        free, latency, worst, count = (service[name] for name in ("free", "latency", "worst", "count"))
+        held, all_moves = worker_records(book, n)["held"][0], source_records(book)["moves"]
         columns = {name: np.zeros((self.slots, n)) for name in ("queue", "utilisation", "latency", "worst_latency")}
         shares, moves = np.zeros((self.slots, n), np.int64), np.zeros(self.slots, np.int64)
         kept: list[np.ndarray] = []
-        chunk, chunk_start, start = np.empty(0, np.int32), 0, 0
-        moved = g.moves if self.signals else 0
+        chunk, chunk_start, start, moved = np.empty(0, np.int32), 0, 0, all_moves.sum()
         for slot, end in enumerate(self.ends.tolist()):
             if end > chunk_start + chunk.size:
-                # What is left of the last chunk, then whole new ones, at least up to the end of the slot.
+                # What is left of the last chunk, then whole new ones, at least up to the end of the
+                # slot.
                 rest = chunk[start - chunk_start :]
                 drawn = chunk_start + chunk.size
                 stop = min(self.messages, max(end, drawn + _CHUNK))
-                chunk = np.concatenate([rest, self._bins(drawn, stop)])
+                chunk = np.concatenate([rest, self.router.route_many(self.draw(drawn, stop))])
                 chunk_start = start
-            before = np.maximum(0.0, self.work[:, _FREE] - slot) * self.capacity
-            self._serve_slot(slot, start, chunk[start - chunk_start : end - chunk_start])
-            work = self.work
-            count = work[:, _COUNT]
+            backlog = np.maximum(0.0, free - slot) * self.capacity
+            bins = chunk[start - chunk_start : end - chunk_start]
+            self._serve_slot(slot, start, bins)
             columns["utilisation"][slot] = count / self.capacity
             # Whole messages behind the one in service; the small number takes up rounding.
-            left = (work[:, _FREE] - (slot + 1)) * self.capacity
+            left = (free - (slot + 1)) * self.capacity
             columns["queue"][slot] = np.maximum(0.0, np.ceil(left - 1e-6) - 1.0)
-            columns["latency"][slot] = work[:, _LATENCY] / np.maximum(1.0, count)
-            columns["worst_latency"][slot] = work[:, _WORST]
-            if keep_workers:
-                kept.append(chunk[start - chunk_start : end - chunk_start].copy())
+            columns["latency"][slot] = latency / np.maximum(1, count)
+            columns["worst_latency"][slot] = worst
+            if self.options.keep_workers:
+                kept.append(bins.copy())
             if self.signals:
-                self._signal((count + before if backlog else count) / self.capacity, waiting, piggyback, delay)
-                moves[slot], moved = g.moves - moved, g.moves
-            shares[slot] = book[0, :, HELD]
-            work[:, _LATENCY:] = 0.0
+                self._signal((count + backlog if self.options.monitor == "backlog" else count) / self.capacity)
+                moves[slot], moved = all_moves.sum() - moved, all_moves.sum()
+            shares[slot] = held
+            latency[:], worst[:], count[:] = 0.0, 0.0, 0
             start = end
-        workers = np.concatenate(kept) if keep_workers else None
+        workers = np.concatenate(kept) if self.options.keep_workers else None
         return CapacityResult(self.ends, shares=shares, moves=moves, workers=workers, **columns)
-
-    def _bins(self, start, stop):
-        """Return the virtual workers (or the workers, where there are none) of some messages."""
-        inner = self.grouping._inner if self.signals else self.grouping
-        return inner.route_many(self.draw(start, stop))
 
     def _serve_slot(self, slot, start, bins):
         """Serve one slot's messages, in parts where capacities change between them."""
-        load, meta, owner, book, pending = self.state
-        policy = _POLICY[self.grouping.policy] if self.signals else 0
-        word_slot = self.grouping._slot_now() if self.signals else 0
-        gap = 1.0 / max(1, bins.size)
+        arrivals, gap = self.arrivals.view(np.int64), 1.0 / max(1, bins.size)
+        slot_of_signals = self.grouping._slot_now() if self.signals else 0
         done = 0
         while True:
             changes = self.changes and self.changes[0][0] < start + bins.size
             upto = max(done, self.changes[0][0] - start) if changes else bins.size
-            first = int(meta[0]) % load.shape[0]
-            part = bins[done:upto]
-            _serve(
-                part,
-                first,
-                slot + gap * (done + 0.5),
-                gap,
-                word_slot,
-                policy,
-                load,
-                meta,
-                owner,
-                book,
-                pending,
-                self.work,
-            )
+            self.arrivals[0] = (slot + gap * (done + 0.5), gap, slot_of_signals)
+            _serve(arrivals, bins[done:upto], *self.words)
             done = upto
             if not changes:
                 return
@@ -360,23 +368,39 @@ class _Run:
 
     def _change(self, now, capacity):
         """Give the workers other capacities: what waits takes as much longer or shorter."""
-        left = np.maximum(0.0, self.work[:, _FREE] - now)
-        self.work[:, _FREE] = now + left * self.capacity / capacity
-        self.work[:, _SERVICE] = 1.0 / capacity
+        left = np.maximum(0.0, self.service["free"] - now)
+        self.service["free"] = now + left * self.capacity / capacity
+        self.service["time"] = 1.0 / capacity
         self.capacity = capacity
 
-    def _signal(self, utilisation, waiting, piggyback, delay):
+    def _signal(self, utilisation):
         """End a slot of the grouping: post the signals that are due to the sources."""
-        g, pending = self.grouping, self.state[4]
-        waiting.append(g._words(utilisation))
-        if len(waiting) <= delay:
+        g = self.grouping
+        self.waiting.append(g._judge(utilisation))
+        if len(self.waiting) <= self.options.delay:
             g.next_slot()
             return
-        signs, strengths = waiting.popleft()
-        if not piggyback:
+        signs, strengths = self.waiting.popleft()
+        if not self.options.piggyback:
             g._hear(signs, strengths)
         g.next_slot()
-        if piggyback:
-            # A newer word takes the place of one that a source has not heard yet.
+        if self.options.piggyback:
+            # A newer signal takes the place of one that a source has not heard yet.
             said = signs != 0
-            pending[:, said] = (signs * np.maximum(strengths, _FAINT))[said]
+            self.mail["sign"][:, said] = signs[said]
+            self.mail["strength"][:, said] = strengths[said]
+
+
+def _messages_of(options: CapacityOptions) -> tuple[int, Callable[[int, int], np.ndarray]]:
+    """Return the number of messages, and what gives their keys from one number to another."""
+    stream, messages = options.stream, options.messages
+    if hasattr(stream, "draw"):
+        count = stream.messages if messages is None else messages
+        if count is None:
+            raise ValueError("messages must be given for a stream without an end, got None")
+        return _check.integer("messages", count, 1), lambda start, stop: stream.draw(stop - start, options.seed, start)
+    keys = key_array(stream)
+    if not keys.size:
+        raise ValueError("stream must have at least one message, got none")
+    count = _check.integer("messages", keys.size if messages is None else messages, 1, keys.size)
+    return count, lambda start, stop: keys[start:stop]

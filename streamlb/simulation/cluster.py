@@ -1,17 +1,16 @@
-"""A cluster in small: sources route keyed messages over a network to workers with queues (paper 001, section V, Q4).
+"""A small cluster: sources send keyed messages over a network to workers with queues.
 
-Closed loop: a source has at most `in_flight` messages that were not acknowledged, as Storm's max.spout.pending. Open loop:
-messages come at a rate. Queues are first come, first served, and every message takes the same time over the network, so a
-message's service can be placed as soon as it is sent: the only events are "a source may send" and "an acknowledgement is back".
-
-State of the kernel: heap_time float64[size] and heap_code int64[2, size], a binary heap of events (their order of entry breaks
-ties; the code is 2 * source for a send, 2 * source + 1 for an acknowledgement); free float64[workers, slots], when each slot is
-free again; sources int64[3, sources], each one's next message, messages in flight, and whether it waits for one to come back.
+This is the experiment of Nasir et al. 2016, section V, question Q4. In a closed loop a source has
+at most `in_flight` messages that were not yet acknowledged, like Storm's max.spout.pending. In an
+open loop messages come at a rate. Queues are first come, first served, and every message takes the
+same time over the network, so a message's service can be placed as soon as it is sent: the only
+events are "a source may send" and "an acknowledgement is back".
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections import namedtuple
+from dataclasses import KW_ONLY, dataclass
 from functools import cached_property
 from typing import Any
 
@@ -19,116 +18,173 @@ import numpy as np
 
 from streamlb import _check
 from streamlb._jit import njit
+from streamlb._options import bind, checked, shows
 from streamlb.groupings.base import Grouping
 from streamlb.keys import key_array
 from streamlb.rng import uniforms
 from streamlb.streams import Stream
 
+# An event: when it happens, how many events were entered before it (which breaks ties), its source,
+# and whether it is an acknowledgement that is back (1) or a message that may be sent (0).
+EVENT = np.dtype([("time", "f8"), ("order", "i8"), ("source", "i8"), ("is_back", "i8")])
+# How many events the heap holds, and how many were ever entered.
+COUNTS = np.dtype([("held", "i8"), ("entered", "i8")])
+# A source: the number of its next message, its messages in flight, and whether it waits (1) for one
+# of them to come back before it may send again.
+SOURCE = np.dtype([("next", "i8"), ("in_flight", "i8"), ("waits", "i8")])
 
-# The heap's kernels are compiled into _simulate, with several signatures (a literal 0 is a type of its own), so only that is cached.
-@njit(nogil=True)
-def _before(a, b, heap_time, heap_code):
-    return heap_time[a] < heap_time[b] or (heap_time[a] == heap_time[b] and heap_code[0, a] < heap_code[0, b])
+# events EVENT[size], a binary heap with the earliest event first; counts COUNTS[1].
+Heap = namedtuple("Heap", ["events", "counts"])
+# worker int32[m], service float64[m] and ready float64[m] are given; ready is empty where messages
+# are always ready. sent float64[m] and done float64[m] are filled in.
+Messages = namedtuple("Messages", ["worker", "service", "ready", "sent", "done"])
 
 
-@njit(nogil=True)
-def _swap(a, b, heap_time, heap_code):
-    heap_time[a], heap_time[b] = heap_time[b], heap_time[a]
-    heap_code[0, a], heap_code[0, b] = heap_code[0, b], heap_code[0, a]
-    heap_code[1, a], heap_code[1, b] = heap_code[1, b], heap_code[1, a]
-
-
-@njit(nogil=True)
-def _push(time, order, code, count, heap_time, heap_code):
-    """Enter an event into a heap of `count` events."""
-    at = count
-    heap_time[at], heap_code[0, at], heap_code[1, at] = time, order, code
-    while at > 0 and _before(at, (at - 1) // 2, heap_time, heap_code):
-        _swap(at, (at - 1) // 2, heap_time, heap_code)
+@njit(cache=True, nogil=True, forceinline=True)
+def _push(time, source, is_back, heap):
+    """Enter an event."""
+    events, counts = heap.events, heap.counts[0]
+    at = counts.held
+    while at > 0 and time < events[(at - 1) // 2].time:  # the newest event comes last among equals
+        events[at] = events[(at - 1) // 2]
         at = (at - 1) // 2
+    event = events[at]
+    event.time, event.order, event.source, event.is_back = time, counts.entered, source, is_back
+    counts.held += 1
+    counts.entered += 1
 
 
-@njit(nogil=True)
-def _pop(count, heap_time, heap_code):
-    """Take the first of `count` events out, to the place just behind the others."""
-    _swap(0, count - 1, heap_time, heap_code)
+@njit(cache=True, nogil=True, forceinline=True)
+def _pop(heap):
+    """Take out the first event; return its time, its source and its `is_back`."""
+    events, counts = heap.events, heap.counts[0]
+    first = events[0]
+    time, source, is_back = first.time, first.source, first.is_back
+    counts.held -= 1
+    size = counts.held
+    last = events[size]
+    last_time, last_order = last.time, last.order
     at = 0
     while True:
         child = 2 * at + 1
-        if child >= count - 1:
+        if child >= size:
             break
-        if child + 1 < count - 1 and _before(child + 1, child, heap_time, heap_code):
-            child += 1
-        if not _before(child, at, heap_time, heap_code):
+        child_time = events[child].time
+        if child + 1 < size:
+            other = events[child + 1]
+            if other.time < child_time or (other.time == child_time and other.order < events[child].order):
+                child += 1
+                child_time = other.time
+        if not (child_time < last_time or (child_time == last_time and events[child].order < last_order)):
             break
-        _swap(child, at, heap_time, heap_code)
+        events[at] = events[child]
         at = child
+    events[at] = last
+    return time, source, is_back
+
+
+@njit(cache=True, nogil=True, forceinline=True)
+def _serve(i, now, network, messages, free):
+    """Send message i now, to the slot of its worker that is free first."""
+    slots = free[messages.worker[i]]
+    slot = 0
+    for other in range(1, slots.size):
+        if slots[other] < slots[slot]:
+            slot = other
+    messages.sent[i] = now
+    messages.done[i] = max(now + network, slots[slot]) + messages.service[i]
+    slots[slot] = messages.done[i]
 
 
 @njit(cache=True, nogil=True)
-def _simulate(workers, service, ready, network, limit, heap_time, heap_code, free, sources, sent, done):
-    """Send every message; message i is of source i mod sources, and not ready before ready[i] (an empty array: always)."""
-    count = sources.shape[1]  # of sources: a first send each
-    m = workers.size
-    events, order = 0, 0
-    for source in range(min(count, m)):
-        sources[0, source] = source
-        _push(ready[source] if ready.size > 0 else 0.0, order, 2 * source, events, heap_time, heap_code)
-        events += 1
-        order += 1
-    while events > 0:
-        _pop(events, heap_time, heap_code)
-        events -= 1
-        now, source, back = heap_time[events], heap_code[1, events] // 2, heap_code[1, events] % 2
-        if back == 1:
-            sources[1, source] -= 1
-            if sources[2, source] == 0:
+def _simulate(messages, network, limit, heap, sources, free):
+    """Send every message; message i is of source i mod sources.
+
+    `limit` is the most messages a source may have in flight, 0 for no limit. `sources` is
+    SOURCE[sources]; `free` is float64[workers, slots], when each slot of a worker is free again.
+    """
+    ready = messages.ready
+    m = messages.worker.size
+    for number in range(min(sources.size, m)):
+        sources[number].next = number
+        _push(ready[number] if ready.size > 0 else 0.0, number, 0, heap)
+    while heap.counts[0].held > 0:
+        now, number, is_back = _pop(heap)
+        source = sources[number]
+        if is_back == 1:
+            source.in_flight -= 1
+            if source.waits == 0:
                 continue
-            sources[2, source] = 0
+            source.waits = 0
         else:
-            i = sources[0, source]
-            slots = free[workers[i]]
-            slot = 0
-            for other in range(1, slots.size):
-                if slots[other] < slots[slot]:
-                    slot = other
-            sent[i] = now
-            done[i] = max(now + network, slots[slot]) + service[i]
-            slots[slot] = done[i]
-            sources[0, source] += count
-            sources[1, source] += 1
+            i = source.next
+            _serve(i, now, network, messages, free)
+            source.next += sources.size
+            source.in_flight += 1
             if limit > 0:
-                _push(done[i] + network, order, 2 * source + 1, events, heap_time, heap_code)
-                events += 1
-                order += 1
-        following = sources[0, source]
-        if following >= m:
+                _push(messages.done[i] + network, number, 1, heap)
+        if source.next >= m:
             continue
-        if limit > 0 and sources[1, source] >= limit:
-            sources[2, source] = 1
+        if limit > 0 and source.in_flight >= limit:
+            source.waits = 1
         else:
-            time = max(now, ready[following]) if ready.size > 0 else now
-            _push(time, order, 2 * source, events, heap_time, heap_code)
-            events += 1
-            order += 1
+            _push(max(now, ready[source.next]) if ready.size > 0 else now, number, 0, heap)
+
+
+@dataclass(frozen=True)
+class ClusterOptions:
+    """Hold the options of `simulate_cluster`, which documents them, and check them."""
+
+    _: KW_ONLY
+    messages: int | None = None
+    service_time: Any = 1.0
+    service: str = "constant"
+    slots: int = 1
+    network: float = 0.5
+    in_flight: int | None = None
+    rate: float | None = None
+    arrivals: str = "poisson"
+    seed: Any = 0
+
+    def __post_init__(self):
+        if np.ndim(self.service_time) == 0:
+            service_time = _check.real("service_time", self.service_time, 0, low_open=True)
+        else:
+            service_time = _check.real_array("service_time", self.service_time)
+        checked(
+            self,
+            service_time=service_time,
+            service=_check.choice("service", self.service, ("constant", "exponential")),
+            slots=_check.integer("slots", self.slots, 1),
+            network=_check.real("network", self.network, 0),
+            in_flight=None if self.in_flight is None else _check.integer("in_flight", self.in_flight, 1),
+            rate=None if self.rate is None else _check.real("rate", self.rate, 0, low_open=True),
+            arrivals=_check.choice("arrivals", self.arrivals, ("poisson", "constant")),
+            seed=_check.seed_value(self.seed),
+        )
+        if self.rate is None and self.in_flight is None:
+            raise ValueError("rate or in_flight must be given: with neither, every message is sent at time 0")
 
 
 @dataclass(frozen=True)
 class ClusterResult:
-    """What a simulated cluster did: times in the unit of the service times, every array a message or a worker an entry.
+    """What a simulated cluster did.
+
+    Times are in the unit of the service times. Arrays have one entry for each message or each
+    worker.
 
     Parameters
     ----------
     keys : uint64[m]
-        The messages' keys.
+        The key of each message.
     workers : int32[m]
-        Their workers.
+        The worker of each message.
     sent : float64[m]
-        When each was sent.
+        When each message was sent.
     done : float64[m]
-        When each was processed.
+        When each message had been processed.
     service : float64[m]
-        How long that took.
+        How long its processing took.
     n : int
         Number of workers.
     slots : int
@@ -155,12 +211,12 @@ class ClusterResult:
 
     @cached_property
     def latency(self) -> np.ndarray:
-        """From sent to done, of each message."""
+        """The time from sent to done, for each message."""
         return self.done - self.sent
 
     @property
     def loads(self) -> np.ndarray:
-        """Messages of each worker."""
+        """The number of messages of each worker."""
         return np.bincount(self.workers, minlength=self.n)
 
     @property
@@ -181,16 +237,20 @@ class ClusterResult:
         Parameters
         ----------
         q : float or sequence of float, default (50, 95, 99)
-            Which, in percent.
+            Which percentiles, in percent.
         over : {"messages", "workers"}
-            Of the messages' latencies, or of the workers' means.
+            Whether they are of the messages' latencies or of the workers' mean latencies.
         """
         _check.choice("over", over, ("messages", "workers"))
         values = self.latency if over == "messages" else self.worker_latency[self.loads > 0]
         return np.percentile(values, q)
 
     def summary(self) -> dict[str, float]:
-        """Return throughput and latencies as plain numbers: mean, p50, p95, p99 over messages, greatest and mean worker's."""
+        """Return throughput and latencies as plain numbers.
+
+        `mean`, `p50`, `p95` and `p99` are over messages; `worker_max` and `worker_mean` are the
+        greatest and the mean of the workers' mean latencies.
+        """
         p50, p95, p99 = self.latency_percentiles().tolist()
         of_workers = self.worker_latency[self.loads > 0]
         return {
@@ -204,20 +264,8 @@ class ClusterResult:
         }
 
 
-def simulate_cluster(
-    stream: Any,
-    grouping: Grouping,
-    *,
-    messages: int | None = None,
-    service_time: Any = 1.0,
-    service: str = "constant",
-    slots: int = 1,
-    network: float = 0.5,
-    in_flight: int | None = None,
-    rate: float | None = None,
-    arrivals: str = "poisson",
-    seed: Any = 0,
-) -> ClusterResult:
+@shows(ClusterOptions)
+def simulate_cluster(stream: Any, grouping: Grouping, **options: Any) -> ClusterResult:
     """Route a stream with a grouping and follow every message through network, queue and worker.
 
     Parameters
@@ -225,25 +273,28 @@ def simulate_cluster(
     stream : Stream or array_like
         The keys, in order; message i comes from source i mod grouping.sources.
     grouping : Grouping
-        Who decides; it goes on from the state it has and keeps the new one.
+        What routes the messages; it goes on from the state it has, and keeps the new one.
     messages : int, optional
-        How many to draw from a `Stream` without a length of its own.
+        How many messages to draw from a `Stream` that has no length of its own.
     service_time : float or array_like, default 1.0
-        The mean time a message takes at a worker, or one for each key 0, 1, ....
+        The mean time that a message takes at a worker: one for all keys, or one for each of the
+        keys 0, 1 and so on.
     service : {"constant", "exponential"}
-        Whether it always takes that time or an exponential one.
+        Whether a message takes exactly that time or a random, exponential one.
     slots : int, default 1
-        Messages that a worker processes at once.
+        How many messages a worker processes at once.
     network : float, default 0.5
-        Time from source to worker, and back for the acknowledgement.
+        The time from source to worker, and that of the acknowledgement back.
     in_flight : int, optional
-        Closed loop: messages a source may have under way. None: no limit.
+        Closes the loop: how many messages a source may have in flight. There is no limit by
+        default.
     rate : float, optional
-        Open loop, or a cap on a closed one: messages per unit of time, over all sources. None: as fast as `in_flight` lets.
+        Opens the loop, or caps a closed one: messages in a unit of time, over all sources. By
+        default sources send as fast as `in_flight` lets them.
     arrivals : {"poisson", "constant"}
         Whether messages become ready at random or at equal distances.
     seed : int, numpy.random.SeedSequence or None, default 0
-        Of the stream, the service times and the arrivals.
+        The seed of the stream, the service times and the arrivals.
 
     Returns
     -------
@@ -252,62 +303,50 @@ def simulate_cluster(
     Examples
     --------
     >>> from streamlb import ShuffleGrouping, Zipf, simulate_cluster
-    >>> result = simulate_cluster(Zipf(100, 1.0), ShuffleGrouping(4, 2), messages=4000, in_flight=50)
-    >>> round(result.throughput, 1)  # four workers, one message a unit of time each
+    >>> grouping = ShuffleGrouping(4, 2)
+    >>> result = simulate_cluster(Zipf(100, 1.0), grouping, messages=4000, in_flight=50)
+    >>> round(result.throughput, 1)  # four workers, and each does one message in a unit of time
     4.0
     """
     if not isinstance(grouping, Grouping):
         raise TypeError(f"grouping must be one of streamlb's groupings, got {type(grouping).__name__}")
-    _check.choice("service", service, ("constant", "exponential"))
-    _check.choice("arrivals", arrivals, ("poisson", "constant"))
-    slots = _check.integer("slots", slots, 1)
-    network = _check.real("network", network, 0)
-    limit = 0 if in_flight is None else _check.integer("in_flight", in_flight, 1)
-    rate = None if rate is None else _check.real("rate", rate, 0, low_open=True)
-    if rate is None and in_flight is None:
-        raise ValueError("rate or in_flight must be given: with neither, every message is sent at time 0")
-    value = _check.seed_value(seed)
-    keys = stream.draw(messages, value) if isinstance(stream, Stream) else key_array(stream)
-    times = _service_times(keys, service_time, service, value + 1)
-    ready = np.empty(0) if rate is None else _ready_times(keys.size, rate, grouping.sources, arrivals, value + 2)
+    chosen = bind("simulate_cluster", ClusterOptions, (), options)
+    keys = stream.draw(chosen.messages, chosen.seed) if isinstance(stream, Stream) else key_array(stream)
+    service = _service_times(keys, chosen)
+    ready = _ready_times(keys.size, grouping.sources, chosen)
 
-    sources = grouping.sources
-    size = sources * (limit + 2)
-    sent, done = np.empty(keys.size), np.empty(keys.size)
     workers = grouping.route_many(keys)
-    _simulate(
-        workers,
-        times,
-        ready,
-        network,
-        limit,
-        np.empty(size),
-        np.empty((2, size), np.int64),
-        np.zeros((grouping.workers, slots)),
-        np.zeros((3, sources), np.int64),
-        sent,
-        done,
-    )
-    return ClusterResult(keys, workers, sent, done, times, grouping.workers, slots)
+    sent, done = np.empty(keys.size), np.empty(keys.size)
+    limit = chosen.in_flight or 0
+    # A source has at most one send and `limit` acknowledgements among the events.
+    heap = Heap(np.empty(grouping.sources * (limit + 2), EVENT), np.zeros(1, COUNTS))
+    sources, free = np.zeros(grouping.sources, SOURCE), np.zeros((grouping.workers, chosen.slots))
+    _simulate(Messages(workers, service, ready, sent, done), chosen.network, limit, heap, sources, free)
+    return ClusterResult(keys, workers, sent, done, service, grouping.workers, chosen.slots)
 
 
-def _service_times(keys: np.ndarray, service_time: Any, service: str, seed: int) -> np.ndarray:
-    if np.ndim(service_time) == 0:
-        times = np.full(keys.size, _check.real("service_time", service_time, 0, low_open=True))
+def _service_times(keys: np.ndarray, options: ClusterOptions) -> np.ndarray:
+    by_key = options.service_time
+    if np.ndim(by_key) == 0:
+        times = np.full(keys.size, by_key)
+    elif keys.size and keys.max() >= by_key.size:
+        raise ValueError(f"service_time must have an entry for each key up to {keys.max()}, got {by_key.size}")
     else:
-        by_key = _check.real_array("service_time", service_time)
-        if keys.size and keys.max() >= by_key.size:
-            raise ValueError(f"service_time must have an entry for each key up to {keys.max()}, got {by_key.size}")
         times = by_key[keys.astype(np.int64)]
-    return times * _exponential(keys.size, seed) if service == "exponential" else times
+    return times * _exponential(keys.size, options.seed + 1) if options.service == "exponential" else times
 
 
-def _ready_times(m: int, rate: float, sources: int, arrivals: str, seed: int) -> np.ndarray:
-    """Return when each message is ready: each source's at rate / sources, the sources' first ones spread over one gap."""
-    if arrivals == "constant":
-        return np.arange(m) / rate
+def _ready_times(m: int, sources: int, options: ClusterOptions) -> np.ndarray:
+    """Return when each message is ready: float64[m], or an empty array where there is no rate.
+
+    The messages of each source come at rate / sources. At equal distances the sources take turns.
+    """
+    if options.rate is None:
+        return np.empty(0)
+    if options.arrivals == "constant":
+        return np.arange(m) / options.rate
     gaps = np.zeros(-(-m // sources) * sources)
-    gaps[:m] = _exponential(m, seed) * sources / rate
+    gaps[:m] = _exponential(m, options.seed + 2) * sources / options.rate
     return np.ascontiguousarray(gaps.reshape(-1, sources).cumsum(axis=0).ravel()[:m])
 
 

@@ -1,52 +1,66 @@
-"""One operator behind a shedder, simulated tuple by tuple (paper 003, section 5).
+"""One operator behind a shedder, simulated tuple by tuple (Rivetti et al. 2016, section 5).
 
-Tuples come at `arrivals`; what the shedder keeps is executed in order, each for its cost. The operator's messages
-reach the shedder at the end of the execution that caused them. The kernels run the shedder's own step
-(`streamlb.shedding.core`), so a simulated shedder and a live one fed with the same tuples are in the same state.
-`waits` float64[m] is the result: each tuple's queuing time, -1 if it was dropped.
+Tuples come at `arrivals`; what the shedder keeps is executed in order, each for its cost. The
+operator's messages reach the shedder at the end of the execution that caused them. The kernels run
+the shedder's own step (`streamlb.shedding`), so a simulated shedder and a live one fed with the
+same tuples are in the same state. `waits` float64[m] is the result: each tuple's queuing time, -1
+if it was dropped.
 """
 
 from __future__ import annotations
 
+from collections import namedtuple
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from inspect import signature
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from streamlb import _check
 from streamlb._jit import njit
 from streamlb.keys import key_array
-from streamlb.shedding import core
-from streamlb.shedding.baselines import FullKnowledge, RandomShedder, StrawMan, random_drop
-from streamlb.shedding.load_aware import LoadAwareShedder, Shedder
+from streamlb.shedding.baselines import (
+    WATCHER,
+    FullKnowledge,
+    RandomShedder,
+    StrawMan,
+    offer_known,
+    offer_random,
+)
+from streamlb.shedding.clock import CLOCK, DROP, offer_learnt, shedding_of
+from streamlb.shedding.local import LoadAwareShedder, execute, operator_of
+from streamlb.shedding.shedder import Shedder
 from streamlb.streams import Zipf, execution_times
 
-POLICIES = ("load_aware", "straw_man", "full_knowledge", "random", "none")
+# A stream: keys uint64, costs and arrivals float64, all [m].
+Tuples = namedtuple("Tuples", "keys costs arrivals")
+
 DROPPED = -1.0
 
 
 @njit(cache=True, nogil=True)
-def _simulate_learnt(keys, costs, arrivals, waits, s, F, W, family, at, ring, marks, snapshot, counts, values):
-    """Run a load-aware shedder; return the index of the first tuple at which it watched its goal, m if it never did."""
+def _simulate_learnt(tuples, waits, registers, F, W, family, room):
+    """Run a load-aware shedder; return the first tuple at which it watched its goal, m if none."""
+    keys, costs, arrivals = tuples.keys, tuples.costs, tuples.arrivals
+    shedding, operator = shedding_of(registers, F, W, family, room), operator_of(registers, F, W)
+    own = shedding.own[0]
     m = keys.size
     free = 0.0
     first = m
     done = 0  # the oldest tuple that may be with the operator
     finish = np.inf  # when it leaves, if it was kept
-    for i in range(m):
-        now = arrivals[i]
+    for i in range(m + 1):
+        now = arrivals[i] if i < m else np.inf  # once all have come, the operator executes what it has
         while done < i and finish <= now:
             if waits[done] != DROPPED:
-                execute_at = finish - s[core.ORIGIN]
-                core.execute(
-                    np.int64(keys[done]), costs[done], execute_at, s, F, W, family, at, marks, snapshot, counts, values
-                )
+                execute(np.int64(keys[done]), costs[done], finish - own.clock.origin, shedding, operator)
             done += 1
             finish = -np.inf if done == i or waits[done] == DROPPED else arrivals[done] + waits[done] + costs[done]
-        if first == m and s[core.ACTIVE] != 0.0:
+        if i == m:
+            break
+        if first == m and own.exchange.active == 1:
             first = i
-        answer = core.offer_learnt(np.int64(keys[i]), now, -1, s, 1, F, W, family, at, ring, marks)
-        if answer == core.DROP:
+        if offer_learnt(np.int64(keys[i]), now, -1, 1, shedding) == DROP:
             waits[i] = DROPPED
         else:
             start = max(free, now)
@@ -54,21 +68,19 @@ def _simulate_learnt(keys, costs, arrivals, waits, s, F, W, family, at, ring, ma
             free = start + costs[i]
         if done == i:
             finish = -np.inf if waits[i] == DROPPED else free
-    for j in range(done, m):
-        if waits[j] != DROPPED:
-            execute_at = arrivals[j] + waits[j] + costs[j] - s[core.ORIGIN]
-            core.execute(np.int64(keys[j]), costs[j], execute_at, s, F, W, family, at, marks, snapshot, counts, values)
     return first
 
 
 @njit(cache=True, nogil=True)
-def _simulate_known(costs, arrivals, waits, fixed, s, ring, marks):
-    """Run a shedder that takes every tuple to cost `fixed` or, where that is NaN, what it does cost."""
+def _simulate_known(tuples, waits, fixed, registers, ring):
+    """Run a shedder that takes every tuple to cost `fixed` or, where that is NaN, its true cost."""
+    costs, arrivals = tuples.costs, tuples.arrivals
+    own = registers.view(WATCHER)[0]
     free = 0.0
     for i in range(costs.size):
         now = arrivals[i]
         cost = fixed if fixed == fixed else costs[i]
-        if core.offer_known(now, cost, -1, s, ring, marks) == core.DROP:
+        if offer_known(now, cost, -1, own, ring) == DROP:
             waits[i] = DROPPED
         else:
             start = max(free, now)
@@ -77,11 +89,12 @@ def _simulate_known(costs, arrivals, waits, fixed, s, ring, marks):
 
 
 @njit(cache=True, nogil=True)
-def _simulate_random(costs, arrivals, waits, share, seed, s):
+def _simulate_random(tuples, waits, share, seed, registers):
     """Run a shedder that drops a share at random."""
+    costs, arrivals, clock = tuples.costs, tuples.arrivals, registers.view(CLOCK)[0]
     free = 0.0
     for i in range(costs.size):
-        if random_drop(arrivals[i], share, seed, s) == core.DROP:
+        if offer_random(arrivals[i], share, seed, clock) == DROP:
             waits[i] = DROPPED
         else:
             start = max(free, arrivals[i])
@@ -89,33 +102,139 @@ def _simulate_random(costs, arrivals, waits, share, seed, s):
             free = start + costs[i]
 
 
-def _simulate_live(shedder, keys, costs, arrivals, waits):
+@dataclass(frozen=True)
+class _Asked:
+    """What a call of `simulate_shedding` says of a named policy."""
+
+    threshold: Any
+    underprovisioning: float
+    seed: Any
+    mean_cost: Any
+    safety: Any
+    options: dict[str, Any]
+
+    @property
+    def raised_by(self) -> Any:
+        """The share by which the baselines raise their estimates."""
+        return 0.0 if self.safety is None else self.safety
+
+
+class _Policy:
+    """A policy that has a name: how its shedder is made, and how such a shedder runs compiled."""
+
+    kind: ClassVar[type]
+    takes: ClassVar[tuple[str, ...]] = ("goal", "span", "share")  # further options, beside those of every policy
+
+    def make(self, asked: _Asked, costs: np.ndarray) -> Shedder:
+        """Return the shedder that the name stands for."""
+        raise NotImplementedError
+
+    def compiled(self, shedder: Any) -> bool:
+        """Say whether this shedder can run compiled: a goal of the user's own cannot."""
+        return shedder._own_goal is None
+
+    def run(self, shedder: Any, tuples: Tuples, waits: np.ndarray) -> int:
+        """Run a shedder of this kind; return the first tuple at which it watched its goal."""
+        raise NotImplementedError
+
+
+class _LoadAware(_Policy):
+    kind = LoadAwareShedder
+    takes = tuple(
+        name for name in signature(LoadAwareShedder).parameters if name not in ("threshold", "seed", "safety")
+    )
+
+    def make(self, asked, costs):
+        return LoadAwareShedder(asked.threshold, seed=asked.seed, safety=asked.safety, **asked.options)
+
+    def compiled(self, shedder):
+        return super().compiled(shedder) and shedder.outstanding == 0
+
+    def run(self, shedder, tuples, waits):
+        return _simulate_learnt(tuples, waits, *shedder._arrays())
+
+
+class _FullKnowledge(_Policy):
+    kind = FullKnowledge
+
+    def make(self, asked, costs):
+        return FullKnowledge(asked.threshold, safety=asked.raised_by, **asked.options)
+
+    def run(self, shedder, tuples, waits):
+        _simulate_known(tuples, waits, float("nan"), shedder._registers, shedder._ring)
+        return 0
+
+
+class _StrawMan(_Policy):
+    kind = StrawMan
+
+    def make(self, asked, costs):
+        mean = float(costs.mean()) if costs.size else 0.0
+        mean = mean if asked.mean_cost is None else asked.mean_cost
+        return StrawMan(asked.threshold, mean, safety=asked.raised_by, **asked.options)
+
+    def compiled(self, shedder):
+        return super().compiled(shedder) and shedder.options.mean_cost is not None  # else it learns as it goes
+
+    def run(self, shedder, tuples, waits):
+        _simulate_known(tuples, waits, shedder.mean_cost, shedder._registers, shedder._ring)
+        return 0
+
+
+class _Random(_Policy):
+    kind = RandomShedder
+    takes = ()
+
+    def make(self, asked, costs):
+        return RandomShedder(max(0.0, asked.underprovisioning), asked.seed, safety=asked.raised_by)
+
+    def compiled(self, shedder):
+        return True
+
+    def run(self, shedder, tuples, waits):
+        _simulate_random(tuples, waits, shedder.share, np.uint64(shedder.seed), shedder._registers)
+        return 0
+
+
+class _Nothing(_Random):
+    """The policy that drops nothing."""
+
+    def make(self, asked, costs):
+        return RandomShedder(0.0, asked.seed)
+
+
+POLICIES: dict[str, _Policy] = {
+    "load_aware": _LoadAware(),
+    "straw_man": _StrawMan(),
+    "full_knowledge": _FullKnowledge(),
+    "random": _Random(),
+    "none": _Nothing(),
+}
+
+
+def _run_live(shedder: Any, tuples: Tuples, waits: np.ndarray) -> int:
     """Run any object with `offer` and `complete`, one call after the other."""
     knows = isinstance(shedder, FullKnowledge)
-    free, first, done, m = 0.0, 0, 0, keys.size
-    kept: list[tuple[int, float]] = []
+    free, done, first = 0.0, 0, waits.size
+    kept: list[tuple[int, float, float]] = []
 
     def complete(until: float) -> None:
         nonlocal done
-        while done < len(kept) and kept[done][1] <= until:
-            j, finish = kept[done]
-            shedder.complete(int(keys[j]), float(costs[j]), finish)
+        while done < len(kept) and kept[done][2] <= until:
+            shedder.complete(*kept[done])
             done += 1
 
-    first = m
-    for i in range(m):
-        now = float(arrivals[i])
+    for i, (key, cost, now) in enumerate(zip(*(column.tolist() for column in tuples))):
         complete(now)
-        if first == m and getattr(shedder, "active", True):
+        if first == waits.size and getattr(shedder, "active", True):
             first = i
-        drop = shedder.offer(int(keys[i]), now, float(costs[i])) if knows else shedder.offer(int(keys[i]), now)
-        if drop:
+        if shedder.offer(key, now, cost) if knows else shedder.offer(key, now):
             waits[i] = DROPPED
         else:
             start = max(free, now)
             waits[i] = start - now
-            free = start + float(costs[i])
-            kept.append((i, now + float(waits[i]) + float(costs[i])))
+            free = start + cost
+            kept.append((key, cost, now + (start - now) + cost))
     complete(np.inf)
     return first
 
@@ -135,7 +254,8 @@ class SheddingResult:
     matrices, replies : int
         Pairs of matrices and replies that the shedder received.
     assignment : int32[m] or None
-        The instance of each tuple, -1 for the dropped, where there are several (`simulate_shed_operator`).
+        The instance of each tuple, -1 for the dropped, where there are several
+        (`simulate_shed_operator`).
     """
 
     waits: np.ndarray
@@ -164,7 +284,7 @@ class SheddingResult:
 
     @property
     def average_completion(self) -> float:
-        """The mean time from arrival to the end of execution of the kept tuples, 0 if there are none."""
+        """The mean time from arrival to the end of execution of the kept tuples, 0 if none."""
         kept = ~self.dropped
         return float((self.waits[kept] + self.costs[kept]).mean()) if kept.any() else 0.0
 
@@ -180,14 +300,14 @@ class SheddingResult:
         return np.cumsum(kept) / np.arange(1, kept.size + 1)
 
     def shedding_ratio(self, baseline: SheddingResult) -> float:
-        """Return how many more tuples were dropped than by a baseline, as a share of the baseline's drops."""
+        """Return how many more tuples were dropped than by a baseline, as a share of its drops."""
         theirs = int(baseline.dropped.sum())
         if theirs == 0:
             raise ValueError("baseline must have dropped something, got no drops")
         return (int(self.dropped.sum()) - theirs) / theirs
 
     def between(self, start: int, stop: int | None = None) -> SheddingResult:
-        """Return the result of tuples start .. stop-1 alone, to leave out a warm-up or to look at a phase."""
+        """Return the result of tuples start .. stop-1 alone, such as those after a warm-up."""
         part = slice(start, stop)
         return SheddingResult(self.waits[part], self.costs[part], self.arrivals[part])
 
@@ -197,8 +317,8 @@ class SheddingResult:
         Returns
         -------
         dict of arrays
-            ``end`` (index after each window's last tuple), ``wait``, ``completion`` (means over kept tuples, NaN if
-            there are none) and ``dropped_ratio``.
+            ``end`` (index after each window's last tuple), ``wait``, ``completion`` (means over
+            kept tuples, NaN if there are none) and ``dropped_ratio``.
         """
         size = _check.integer("size", size, 1)
         starts = np.arange(0, self.waits.size, size)
@@ -246,28 +366,30 @@ def simulate_shedding(
     costs : array-like of float
         The execution time of each tuple.
     policy : {"load_aware", "straw_man", "full_knowledge", "random", "none"} or a shedder
-        The shedder. An object is used as it is, goes on from its state and keeps what it learns; any object with
-        `offer` and `complete` will do, those of streamlb with a goal of streamlb's own run compiled. "none" drops
-        nothing.
+        The shedder. An object is used as it is, goes on from its state and keeps what it learns;
+        any object with `offer` and `complete` will do, those of streamlb with a goal of streamlb's
+        own run compiled. "none" drops nothing.
     threshold : float
         The goal's bound on the queuing time; not for "random" and "none".
     underprovisioning : float
-        Tuples come evenly, mean(costs) * (1 - underprovisioning) apart; below 1, negative for a load below capacity.
-        The share that "random" drops.
+        Tuples come evenly, mean(costs) * (1 - underprovisioning) apart; below 1, negative for a
+        load below capacity. The share that "random" drops.
     seed : int, SeedSequence or None
         Of the hash functions or the random drops.
     arrivals : array-like of float, optional
-        When each tuple comes, instead of evenly: not decreasing, not negative. Phases are streams and arrivals one
-        after the other.
+        When each tuple comes, instead of evenly: not decreasing, not negative. Phases are streams
+        and arrivals one after the other.
     warmup : tuple of (keys, costs), optional
-        Executions to learn from before the stream comes, for "load_aware": see `LoadAwareShedder.train`. Without it
-        the shedder starts in NOP.
+        Executions to learn from before the stream comes, for "load_aware": see
+        `LoadAwareShedder.train`. Without it the shedder starts in NOP.
     mean_cost : float, optional
         What "straw_man" takes every tuple to cost; the stream's mean when None.
     safety : float, optional
-        Share by which estimates are raised. None: epsilon for "load_aware", 0 for the others, as in the paper.
+        Share by which estimates are raised. None: epsilon for "load_aware", 0 for the others, as in
+        the paper.
     **options
-        Further parameters of the shedder: `goal`, `span`, `share` and, for "load_aware", all of `LoadAwareShedder`.
+        Further parameters of the shedder: `goal`, `span`, `share` and, for "load_aware", all of
+        `LoadAwareShedder`.
 
     Returns
     -------
@@ -278,7 +400,7 @@ def simulate_shedding(
     >>> from streamlb import Zipf, execution_times, simulate_shedding
     >>> keys = Zipf(4096, 1.0).draw(32_768, seed=1)
     >>> costs = execution_times(4096, 64, 0.1, 6.4, seed=1)[keys]
-    >>> exact = simulate_shedding(keys, costs, policy="full_knowledge", threshold=6.4, underprovisioning=0.25)
+    >>> exact = simulate_shedding(keys, costs, "full_knowledge", 6.4, underprovisioning=0.25)
     >>> bool(exact.running_average().max() <= 6.4)
     True
     """
@@ -287,10 +409,10 @@ def simulate_shedding(
     underprovisioning = _check.real("underprovisioning", underprovisioning, high=1.0, high_open=True)
     arrivals = check_arrivals(arrivals, costs, underprovisioning)
     if isinstance(policy, str):
-        _check.choice("policy", policy, POLICIES)
-        if policy == "straw_man" and mean_cost is None:
-            mean_cost = float(costs.mean()) if costs.size else 0.0
-        shedder = _build(policy, threshold, underprovisioning, seed, mean_cost, safety, options)
+        chosen = POLICIES[_check.choice("policy", policy, tuple(POLICIES))]
+        _check_options(policy, chosen, options)
+        asked = _Asked(threshold, underprovisioning, seed, mean_cost, safety, options)
+        shedder: Any = chosen.make(asked, costs)
     else:
         shedder = policy
         if options or safety is not None or mean_cost is not None:
@@ -304,14 +426,26 @@ def simulate_shedding(
             )
         shedder.train(*warmup)
     waits = np.zeros(keys.size)
-    first = _run(shedder, keys, costs, arrivals, waits)
-    matrices = shedder.matrices if isinstance(shedder, LoadAwareShedder) else 0
-    replies = shedder.replies if isinstance(shedder, LoadAwareShedder) else 0
-    return SheddingResult(waits, costs, arrivals, first, matrices, replies)
+    first = _run(shedder, Tuples(keys, costs, arrivals), waits)
+    learnt = isinstance(shedder, LoadAwareShedder)
+    told = (shedder.matrices, shedder.replies) if learnt else (0, 0)
+    return SheddingResult(waits, costs, arrivals, first, *told)
+
+
+def _check_options(name: str, policy: _Policy, options: dict[str, Any]) -> None:
+    """Refuse options that a named policy does not take."""
+    if options and not policy.takes:
+        raise TypeError(f"options must be empty for the policy {name!r}, got {', '.join(options)}")
+    for option in options:
+        if option not in policy.takes:
+            raise TypeError(
+                f"simulate_shedding: got an unexpected keyword argument {option!r}; with the policy {name!r} it takes "
+                f"{', '.join(policy.takes)}"
+            )
 
 
 def check_arrivals(arrivals: Any, costs: np.ndarray, underprovisioning: float, instances: int = 1) -> np.ndarray:
-    """Return when tuples come: as given and checked, or evenly, for so many instances at this under-provisioning."""
+    """Return when tuples come: as given, or evenly for so many instances so under-provisioned."""
     if arrivals is None:
         gap = float(costs.mean()) * (1.0 - underprovisioning) / instances if costs.size else 0.0
         return np.arange(costs.size) * gap
@@ -322,41 +456,15 @@ def check_arrivals(arrivals: Any, costs: np.ndarray, underprovisioning: float, i
     return arrivals
 
 
-def _build(policy, threshold, underprovisioning, seed, mean_cost, safety, options):
-    """Make the shedder that a name stands for."""
-    if policy == "load_aware":
-        return LoadAwareShedder(threshold, seed=seed, safety=safety, **options)
-    if policy in ("random", "none"):
-        if options:
-            raise TypeError(f"options must be empty for the policy {policy!r}, got {', '.join(options)}")
-        share, safety = (max(0.0, underprovisioning), safety or 0.0) if policy == "random" else (0.0, 0.0)
-        return RandomShedder(share, seed, safety=safety)
-    safety = 0.0 if safety is None else safety
-    if policy == "straw_man":
-        return StrawMan(threshold, mean_cost, safety=safety, **options)
-    return FullKnowledge(threshold, safety=safety, **options)
-
-
-def _run(shedder, keys, costs, arrivals, waits) -> int:
-    """Run a shedder by its kernel if it has one; return the first tuple at which it watched its goal."""
-    if arrivals.size and isinstance(shedder, Shedder) and shedder.offered and arrivals[0] < shedder._s[core.LAST]:
-        raise ValueError(f"arrivals must not start before the shedder's last tuple, got {arrivals[0]!r}")
-    compiled = getattr(shedder, "_goal", shedder) is None
-    if compiled and type(shedder) is LoadAwareShedder and shedder.outstanding == 0:
-        return _simulate_learnt(
-            keys, costs, arrivals, waits, shedder._s, shedder.F, shedder.W, shedder.family, shedder._at,
-            shedder._ring, shedder.marks, shedder.snapshot, shedder.counts, shedder.values,
-        )  # fmt: skip
-    if compiled and type(shedder) is FullKnowledge:
-        _simulate_known(costs, arrivals, waits, float("nan"), shedder._s, shedder._ring, np.zeros((1, 2)))
-        return 0
-    if compiled and type(shedder) is StrawMan and shedder._mean is not None:
-        _simulate_known(costs, arrivals, waits, shedder._mean, shedder._s, shedder._ring, np.zeros((1, 2)))
-        return 0
-    if compiled and type(shedder) is RandomShedder:
-        _simulate_random(costs, arrivals, waits, shedder.share, np.uint64(shedder._seed), shedder._s)
-        return 0
-    return _simulate_live(shedder, keys, costs, arrivals, waits)
+def _run(shedder: Any, tuples: Tuples, waits: np.ndarray) -> int:
+    """Run a shedder, compiled if it can be; return the first tuple at which it watched its goal."""
+    start = tuples.arrivals[0] if waits.size else np.inf
+    if isinstance(shedder, Shedder) and shedder.offered and start < shedder.last:
+        raise ValueError(f"arrivals must not start before the shedder's last tuple, got {start!r}")
+    for policy in POLICIES.values():
+        if type(shedder) is policy.kind and policy.compiled(shedder):
+            return policy.run(shedder, tuples, waits)
+    return _run_live(shedder, tuples, waits)
 
 
 class SheddingLoad(NamedTuple):
@@ -372,11 +480,13 @@ class SheddingLoad(NamedTuple):
 def seven_phases(
     seed: Any = 0, keys: Any = 4096, exponent: Any = 1.0, messages: Any = 20_000, swapped: str = "DEF"
 ) -> SheddingLoad:
-    """Return the stream of the paper's time series (figure 6): phases A to G of changing rate, keys and costs.
+    """Return the stream of a time series in seven phases, A to G, of changing rate, keys and costs.
 
-    A: the load is what the operator can bear. B: twice that. C: as A. D: the most frequent key changes places with
-    one of the greatest cost. E: two thirds of the load of A. F: the load of A, every cost doubled. G: as A. Rates
-    are relative to the mean cost in phase A.
+    It is the one of Rivetti et al. 2016, figure 6.
+
+    A: the load is what the operator can bear. B: twice that. C: as A. D: the most frequent key
+    changes places with one of the greatest cost. E: two thirds of the load of A. F: the load of A,
+    every cost doubled. G: as A. Rates are relative to the mean cost in phase A.
 
     Parameters
     ----------
@@ -393,10 +503,10 @@ def seven_phases(
     --------
     >>> from streamlb import seven_phases, simulate_shedding
     >>> load = seven_phases(seed=1, messages=2000)
-    >>> result = simulate_shedding(
-    ...     load.keys, load.costs, "straw_man", threshold=64.0, arrivals=load.arrivals, mean_cost=load.mean_cost
-    ... )
-    >>> result.windows(2000)["dropped_ratio"].round(1).tolist()[1]  # phase B comes at twice the rate
+    >>> given = {"arrivals": load.arrivals, "mean_cost": load.mean_cost}
+    >>> result = simulate_shedding(load.keys, load.costs, "straw_man", threshold=64.0, **given)
+    >>> dropped = result.windows(2000)["dropped_ratio"]
+    >>> float(dropped[1].round(1))  # phase B comes at twice the rate
     0.5
     """
     if not set(swapped) <= set("ABCDEFG"):

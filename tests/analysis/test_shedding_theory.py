@@ -1,4 +1,4 @@
-"""The shedding problem under full knowledge: correctness, the exact optimum, counterexamples, corrected statements."""
+"""Shedding under full knowledge: correctness, the exact optimum, counterexamples, corrections."""
 
 import itertools
 from fractions import Fraction
@@ -50,7 +50,7 @@ def test_greedy_meets_the_goal_and_drops_nothing_needlessly(instance, goal):
 @given(instances(most=9))
 def test_needless_drops_finds_what_was_dropped_without_need(instance):
     kept = greedy_shedding(*instance)
-    # Dropping the first tuple is never needed: it waits for no one.
+    # Dropping the first tuple is never needed: it waits for nobody.
     assert needless_drops(instance, [i for i in kept if i > 0])[:1] == [0]
 
 
@@ -75,12 +75,12 @@ def test_two_tuples_give_no_counterexample(goal):
         (SheddingInstance((0, 0, 0), (3, 1, 1), 1), "average", 1, 2),  # the smallest
         (SheddingInstance((3, 4, 7), (8, 4, 4), 1), "average", 1, 2),  # with arrivals apart
         (SheddingInstance((0, 0, 0), (2, 1, 1), 1), "bound", 1, 2),  # the smallest for a bound on each wait
-        (SheddingInstance((0, 0, 1, 2), (2, 2, 2, 2), 1), "average", 2, 3),  # equal costs do not save it
-        (SheddingInstance((0, 2, 4, 6), (4, 4, 4, 4), 1), "average", 2, 3),  # nor do even arrivals as well
+        (SheddingInstance((0, 0, 1, 2), (2, 2, 2, 2), 1), "average", 2, 3),  # also with equal costs
+        (SheddingInstance((0, 2, 4, 6), (4, 4, 4, 4), 1), "average", 2, 3),  # also with equal costs and even arrivals
     ],
 )
 def test_known_counterexamples(instance, goal, greedy, optimum):
-    """Worked by hand: the kept sets differ in size, and both meet the goal."""
+    """An example worked by hand: the kept sets differ in size, and both meet the goal."""
     kept, best = greedy_shedding(*instance, goal), optimal_shedding(*instance, goal)
     assert (len(kept), len(best)) == (greedy, optimum)
     assert naive.meets_goal(*instance, kept, goal)
@@ -146,7 +146,10 @@ def test_bad_instances_are_refused(arguments, words):
 
 
 def test_the_share_of_wrong_estimates_counts_them_one_by_one():
-    """Two items in two columns: apart half the time, so each is expected at its own cost plus a quarter of the difference."""
+    """Two items in two columns are apart half the time.
+
+    Each is therefore expected at its own cost plus a quarter of the difference.
+    """
     # E = own/2 + mean/2: 2 -> 2.5 (off by a quarter), 4 -> 3.5 (off by an eighth).
     assert [cost_error_share([2.0, 4.0], 2, epsilon) for epsilon in (0.1, 0.2, 0.3)] == [1.0, 0.5, 0.0]
     assert cost_error_share([5.0] * 7, 3, 1e-9) == 0.0

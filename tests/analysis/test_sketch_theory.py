@@ -1,4 +1,4 @@
-"""The theory of the sketches: exact by enumeration and by algebra, and the kernels against it."""
+"""The theory of the sketches, by enumeration and by algebra, and the kernels against it."""
 
 import itertools
 import math
@@ -23,7 +23,7 @@ from streamlb import CostSketch, CountMin, Zipf
 
 
 def mean_over_all_hash_functions(frequencies, costs, columns, item):
-    """E[W/C] by brute force: every function from items to columns, each as likely."""
+    """Return E[W/C] by brute force, over all equally likely functions from items to columns."""
     total, functions = Fraction(0), 0
     for columns_of in itertools.product(range(columns), repeat=len(costs)):
         mates = [u for u in range(len(costs)) if columns_of[u] == columns_of[item]]
@@ -59,7 +59,7 @@ def test_exact_expectation_for_any_frequencies(frequencies, seed, columns):
 
 @pytest.mark.parametrize("n", [2, 3, 4, 5])
 def test_theorem_4_3_symbolically_over_all_subsets(n):
-    """For symbolic costs and columns, the sum over every set of colliding items is the printed formula."""
+    """For symbolic costs and columns, the sum over all colliding sets is the printed formula."""
     c = sympy.Symbol("c", positive=True)
     w = sympy.symbols(f"w1:{n + 1}")
     mean = 0
@@ -70,15 +70,17 @@ def test_theorem_4_3_symbolically_over_all_subsets(n):
 
 
 def test_theorem_4_3_symbolically_for_every_n():
-    """E[W/C] = w q + (S - w)/(n-1) (1 - q) with q = E[1/(I+1)] = c/n (1 - (1 - 1/c)^n), I binomial; the rest is algebra.
+    """The theorem follows from E[W/C] = w q + (S - w)/(n-1) (1 - q) by algebra.
 
-    Given I = i colliding items, drawn alike from the others, W/C is (w + i (S - w)/(n-1))/(i+1) on average.
+    Here q = E[1/(I+1)] = c/n (1 - (1 - 1/c)^n), and I is binomial. Given I = i colliding items,
+    drawn alike from the others, W/C is (w + i (S - w)/(n-1))/(i+1) on average.
     """
     n, c, w, S, i, x = sympy.symbols("n c w S i x", positive=True)
     given_i = (w + i * (S - w) / (n - 1)) / (i + 1)
     split = w / (i + 1) + (S - w) / (n - 1) * (1 - 1 / (i + 1))
     assert sympy.simplify(given_i - split) == 0
-    # E[1/(I+1)] is the integral over x in [0, 1] of E[x^I] = (1 - 1/c + x/c)^(n-1), of which this is the antiderivative:
+    # E[1/(I+1)] is the integral over x in [0, 1] of E[x^I] = (1 - 1/c + x/c)^(n-1), of which this
+    # is the antiderivative:
     antiderivative = c / n * (1 - 1 / c + x / c) ** n
     assert sympy.simplify(sympy.diff(antiderivative, x) - (1 - 1 / c + x / c) ** (n - 1)) == 0
     q = antiderivative.subs(x, 1) - antiderivative.subs(x, 0)
@@ -121,7 +123,7 @@ def test_shape_keeps_the_guarantee(epsilon, delta):
 
 
 def test_tail_bound_can_fail_for_the_row_of_least_count():
-    """The docstring's example, by enumeration of two rows: the bound covers the least ratio only."""
+    """The docstring's example, by enumeration: the bound covers only the least ratio."""
     outcomes = [(1, Fraction(1)), (2, Fraction(1, 2))]  # alone in the cell, or with the free item: (C, W/C), each 1/2
     pairs = list(itertools.product(outcomes, repeat=2))
     least = Fraction(sum(min(a[1], b[1]) >= 1 for a, b in pairs), 4)
@@ -154,11 +156,11 @@ def test_bad_input_names_the_argument(call, words):
 
 @pytest.mark.bound
 def test_cost_sketch_has_the_expectation_of_the_theorem():
-    """Mean of W/C over 400 draws of the hash functions against the theorem.
+    """Put the mean of W/C over 400 draws of the hash functions against the theorem.
 
-    The tolerance is five standard errors of the 400 independent draws, for each of two items: a false alarm in a million.
-    Pair-multiply-shift is strongly universal, not fully independent as the theorem supposes; on keys that passed the mixer the
-    difference does not show at this size.
+    The tolerance is five standard errors of the 400 independent draws, for each of two items: a
+    false alarm in a million. Pair-multiply-shift is strongly universal, not fully independent as
+    the theorem supposes; on keys that passed the mixer the difference does not show at this size.
     """
     costs = np.repeat(np.arange(1.0, 9.0), 5)
     keys = np.arange(costs.size)
@@ -177,10 +179,11 @@ def test_cost_sketch_has_the_expectation_of_the_theorem():
 @pytest.mark.bound
 @pytest.mark.parametrize("exponent", [0.5, 1.0, 2.0])
 def test_count_min_keeps_its_guarantee(exponent):
-    """Never too low; over by epsilon (m - f) or more for at most a share delta of 200 draws.
+    """Counts are never too low, and too high by epsilon (m - f) in at most delta of 200 draws.
 
-    Markov's bound for this shape is 0.13 for each item. If it were met with equality, 200 draws would pass the bound plus four
-    standard deviations of a binomial share with probability 3e-5; in truth the errors are far rarer.
+    Markov's bound for this shape is 0.13 for each item. If it were met with equality, 200 draws
+    would pass the bound plus four standard deviations of a binomial share with probability 3e-5; in
+    truth the errors are far rarer.
     """
     keys = Zipf(500, exponent).draw(5_000, seed=3)
     truth = np.bincount(keys.astype(np.int64), minlength=500)

@@ -1,4 +1,7 @@
-"""Partial counts add up, however keys were split; the paper's naive Bayes classifier is the unsplit one exactly."""
+"""Partial counts add up, however keys were split.
+
+The naive Bayes classifier of Nasir et al. 2017 is exactly the one without splitting.
+"""
 
 from collections import Counter
 from fractions import Fraction
@@ -31,7 +34,10 @@ def test_collected_counts_are_exact_at_any_time(keys, workers, data):
 
 
 def naive_bayes(counts, priors, features, classes):
-    """Return P(class) times the product of P(feature | class), with one added to every count, as exact fractions."""
+    """Return P(class) times the product of P(feature | class), as exact fractions.
+
+    One is added to every count.
+    """
     total = sum(priors.values())
     return {
         c: Fraction(priors[c], total)
@@ -41,7 +47,10 @@ def naive_bayes(counts, priors, features, classes):
 
 
 def test_routed_naive_bayes_equals_the_unsplit_one():
-    """Feature counts are routed by feature, moved about by signals and collected now and then; every posterior is equal."""
+    """Every posterior is equal to that of the counts without splitting.
+
+    Feature counts are routed by feature, moved by signals, and collected now and then.
+    """
     rng = np.random.default_rng(8)
     classes, words = ("spam", "ham"), [f"word-{i}" for i in range(30)]
     documents = [(classes[rng.integers(2)], [words[i] for i in set(rng.zipf(1.5, 8) % 30)]) for _ in range(400)]

@@ -1,4 +1,8 @@
-"""The kernel cache: nothing stale after an edit, nothing wrong after a race, a light import."""
+"""The kernel cache and the import.
+
+No result is stale after an edit or wrong after a race, each kernel has one signature, and importing
+streamlb is light.
+"""
 
 import io
 import json
@@ -47,7 +51,10 @@ def answer(process):
 
 @pytest.mark.slow
 def test_eight_cold_processes_at_once_all_answer_right(tmp_path):
-    """Eight processes compile on one empty cache, and eight more read it back; three times over."""
+    """Eight processes compile on one empty cache together, and eight more read it back.
+
+    This is done three times.
+    """
     here = subprocess.run(
         [sys.executable, "-c", PROBE],
         env={**os.environ, "NUMBA_DISABLE_JIT": "0"},
@@ -122,10 +129,10 @@ print(json.dumps(found))
 
 @pytest.mark.slow
 def test_every_cached_kernel_has_one_signature(tmp_path):
-    """Two signatures of one kernel are what Numba's cache can confuse.
+    """Read-only, strided and odd inputs must not add a signature.
 
-    Read-only, strided and odd inputs must not add one. On an empty cache, because a kernel read
-    from the cache does not show the signatures of those it calls.
+    Two signatures of one kernel are what Numba's cache can confuse. The cache is empty at first,
+    because a kernel read from the cache does not show the signatures of those that it calls.
     """
     found = answer(run(SIGNATURES, tmp_path))
     assert len(found) > 20
@@ -175,7 +182,10 @@ def test_the_digest_covers_what_a_kernel_imports():
 
 
 def test_import_is_light():
-    """`import streamlb` does not load numba; a kernel loads no scipy, pandas or pyspark."""
+    """`import streamlb` loads neither numba nor anything heavier.
+
+    Using a kernel loads no scipy, pandas or pyspark.
+    """
     code = """
 import json, sys
 import streamlb
@@ -184,8 +194,7 @@ streamlb.Zipf(10, 1.0).draw(5); streamlb.SpaceSaving(3).update([1])
 print(json.dumps([light, sorted(sys.modules)]))
 """
     light, used = answer(run(code, os.environ.get("NUMBA_CACHE_DIR", "")))
-    # Numba itself looks at scipy's version where there is one; the bare package loads nothing else
-    # of it.
+    # Numba itself looks at scipy's version where there is one; nothing else of it is loaded.
     heavy = {
         "scipy.stats",
         "scipy.optimize",

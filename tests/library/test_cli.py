@@ -1,4 +1,4 @@
-"""The command line, as a user meets it."""
+"""The command line, as users see it."""
 
 import os
 import shutil
@@ -139,7 +139,7 @@ def test_cache_state_tells_warm_from_cold(monkeypatch, tmp_path):
 
 
 def test_every_claim_is_complete():
-    """What the report needs of a claim, and grids that are JSON, in both profiles."""
+    """Every claim has what the report needs, and grids that are JSON in both profiles."""
     claims = all_claims()
     ids = [claim.id for claim in claims]
     assert len(ids) == len(set(ids))
@@ -156,7 +156,10 @@ def test_every_claim_is_complete():
 
 @pytest.mark.spark
 def test_validate_from_a_bare_checkout_in_a_folder_with_a_space(tmp_path):
-    """The real command on a copy of the sources that is not installed: workers import that copy, and nothing else is written."""
+    """Run the real command on a copy of the sources that is not installed.
+
+    The workers import that copy, and nothing else is written.
+    """
     checkout = tmp_path / "a checkout"
     ignore = shutil.ignore_patterns("__pycache__")
     for name in ("streamlb", "analysis", "validation"):

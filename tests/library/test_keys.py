@@ -1,4 +1,4 @@
-"""Keys: the same key to the same number whatever holds it, and a clear error for what is no key."""
+"""Keys: a key is the same number whatever holds it, and what is no key gets a clear error."""
 
 import naive
 import numpy as np
@@ -20,7 +20,7 @@ def test_xxhash64_matches_naive(data):
 
 
 def test_xxhash64_known_answers():
-    """From the published test vectors of the algorithm (seed 0) and Spark's documentation (seed 42)."""
+    """Check the algorithm's published test vectors (seed 0) and Spark's documentation (seed 42)."""
     assert naive.xxhash64(b"", 0) == 0xEF46DB3751D8E999
     assert naive.xxhash64(b"abc", 0) == 0x44BC2CF5AD770999
     assert key_int("Spark") == -4294468057691064905

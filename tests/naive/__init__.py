@@ -1,6 +1,6 @@
 """The slow, obvious twin of every kernel: pure Python that imports nothing from streamlb.
 
-One module for each room of the library; the names that tests use are gathered here.
+There is one module for each room of the library. The names that tests use are gathered here.
 """
 
 from naive.cluster import (

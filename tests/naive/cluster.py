@@ -1,4 +1,4 @@
-"""Naive twin of streamlb/simulation/cluster: one heap of events, one first-come-first-served queue a worker."""
+"""Naive twin of streamlb.simulation.cluster: a heap of events, and a queue for each worker."""
 
 import heapq
 import itertools
@@ -7,7 +7,7 @@ __all__ = ["naive_cluster"]
 
 
 def naive_cluster(workers, service, n, sources, network, in_flight=None, ready=None, slots=1):
-    """When each message is sent and done, processing arrivals at the workers as events of their own."""
+    """Return when each message is sent and when it is done."""
     m = len(workers)
     order = itertools.count()
     events, sent, done = [], [None] * m, [None] * m

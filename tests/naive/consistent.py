@@ -4,12 +4,16 @@ import math
 from fractions import Fraction
 
 from naive.core import candidate, derive, key_hash
+from naive.ratios import fraction_of
 
 
 def _full(load, sent, n, epsilon):
-    """Return the test for a full worker; a message of no weight before any other finds every empty worker free."""
-    cap = (1.0 + epsilon) / n * sent if sent else 0.5
-    return [count >= cap for count in load]
+    """Return who is full, in exact fractions.
+
+    A message of no weight before any other finds every worker free.
+    """
+    limit = (1 + fraction_of(epsilon)) * sent / n if sent else 1
+    return [count >= limit for count in load]
 
 
 def random_choices(keys, workers, sources=1, epsilon=0.01, max_probes=None, seed=0, weights=None):
@@ -56,7 +60,7 @@ def bounded_hash(keys, workers, sources=1, epsilon=0.01, points=1, seed=0, weigh
 
 
 class Pairing:
-    """One source's map of virtual workers and its queues, as sets and lists; `signal` returns the moves made."""
+    """One source's map of virtual workers and its queues, as sets and lists."""
 
     def __init__(self, workers, virtual, policy):
         self.owner = [v % workers for v in range(workers * virtual)]
@@ -95,7 +99,7 @@ class Pairing:
         return self._pair() if self.policy == "fcfs" else self._give_to_least_recently_busy(worker, word, slot)
 
     def share_out(self, worker, amount, giving):
-        """Move virtual workers between one worker and the others in proportion to what these hold."""
+        """Move virtual workers between one worker and the others, by what these hold."""
         before = {w: self.held(w) for w in self.alive}
         part = dict.fromkeys(self.alive, 0)
         for _ in range(amount):
@@ -151,23 +155,39 @@ class Pairing:
         return moves
 
 
-def signal_words(utilisation, moods, idle, busy, hysteresis):
-    """Return each worker's word: "busy", "idle" or None, where moods are the last words."""
+def signal_words(utilisation, before, idle, busy, hysteresis):
+    """Return what each worker says, "busy", "idle" or None; `before` is what they said last."""
     out = []
-    for u, mood in zip(utilisation, moods):
-        if u > busy or (mood == "busy" and u > busy - hysteresis and not u < idle):
-            word = "busy"
-        elif u < idle or (mood == "idle" and u < idle + hysteresis):
-            word = "idle"
+    for u, last in zip(utilisation, before):
+        if u > busy or (last == "busy" and u > busy - hysteresis):
+            out.append("busy")
+        elif u < idle or (last == "idle" and u < idle + hysteresis):
+            out.append("idle")
         else:
-            word = None
-        out.append(word)
+            out.append(None)
     return out
 
 
-def slot_queues(workers, ends, capacities, changes=()):
-    """Serve messages first in, first out: (queue at each slot's end, utilisation, mean latency), each [slot][worker].
+def signal_strengths(utilisation, middle, proportional):
+    """Return how strongly each worker speaks: what leads to the middle of the band, or 0."""
+    return [min(1.0, abs(u - middle) / u if u else 1.0) if proportional else 0.0 for u in utilisation]
 
+
+def observe(maps, words, strengths, slot):
+    """Let every map act on what all workers say, the idle ones first; return the moves made."""
+    return sum(
+        one.signal(worker, word, slot, strengths[worker])
+        for said in ("idle", "busy")
+        for worker, word in enumerate(words)
+        for one in maps
+        if word == said
+    )
+
+
+def slot_queues(workers, ends, capacities, changes=()):
+    """Serve messages first in, first out.
+
+    Return the queue at each slot's end, the utilisation and the mean latency, each [slot][worker].
     `changes` maps a message's number to the capacities from then on.
     """
     changes = dict(changes)
@@ -199,10 +219,13 @@ def slot_queues(workers, ends, capacities, changes=()):
 
 
 def slot_simulation(bins, ends, capacities, sources, virtual, policy, proportional, hysteresis, delay):
-    """Return the worker of each message when sources hear signals with their next message to a worker, `delay` slots late."""
+    """Return the worker of each message.
+
+    Sources hear a signal with their next message to its worker, `delay` slots late.
+    """
     n = len(capacities)
     maps = [Pairing(n, virtual, policy) for _ in range(sources)]
-    pending, waiting, moods, out, start = {}, [], [None] * n, [], 0
+    pending, waiting, words, out, start = {}, [], [None] * n, [], 0
     for slot, end in enumerate(ends):
         count = [0] * n
         for i in range(start, end):
@@ -214,9 +237,8 @@ def slot_simulation(bins, ends, capacities, sources, virtual, policy, proportion
                 word, strength = pending.pop((s, worker))
                 maps[s].signal(worker, word, slot, strength)
         utilisation = [a / c for a, c in zip(count, capacities)]
-        moods = signal_words(utilisation, moods, 0.75, 0.85, hysteresis)
-        strengths = [min(1.0, abs(u - 0.8) / u if u else 1.0) if proportional else 0.0 for u in utilisation]
-        waiting.append((moods, strengths))
+        words = signal_words(utilisation, words, 0.75, 0.85, hysteresis)
+        waiting.append((words, signal_strengths(utilisation, 0.8, proportional)))
         if len(waiting) > delay:
             said, strong = waiting.pop(0)
             for worker, word in enumerate(said):

@@ -1,12 +1,13 @@
-"""Naive twins of streamlb/groupings (base, key, shuffle, partial_key, power_of_two, head, choices, w_choices, d_choices,
-round_robin_head) and of the pairs that metrics counts.
+"""Naive twins of the groupings of Nasir et al. 2016, and of the pairs that metrics counts.
 
 Each is one class over plain lists: `route(key, source=None, weight=1)`, `load[source][worker]`.
 """
 
 import math
+from fractions import Fraction
 
 from naive.core import candidate, derive, fast_range, random_bits
+from naive.ratios import fraction_of
 
 __all__ = [
     "NaiveChoices",
@@ -120,7 +121,7 @@ class NaiveChoices(_Naive):
     ):
         super().__init__(workers, sources, seed)
         self.head, self.epsilon, self.guard, self.distinct, self.rotate = head, epsilon, guard, distinct, rotate
-        self.theta = 0.2 / workers if theta is None else theta
+        self.theta = Fraction(1, 5 * workers) if theta is None else fraction_of(theta)
         self.capacity = max(1000, 2 * math.ceil(1 / self.theta)) if capacity is None else capacity
         self.choices = choices
         starts = [_start(seed, s, workers) if rotate else 0 for s in range(sources)]

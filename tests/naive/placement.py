@@ -1,4 +1,7 @@
-"""Twins of the placement and pipeline-simulation kernels: the paper's loops as they are read, and a simulator of dictionaries."""
+"""Naive twins of streamlb.placement and of the pipeline simulator.
+
+The loops are those of the paper, and the simulator is made of dictionaries.
+"""
 
 import math
 
@@ -6,7 +9,7 @@ _MASK = (1 << 64) - 1
 
 
 def pipeline_steps(t, n):
-    """M_init, M'_init, M'_trn (Eq. 6), M'_trn (Eq. 10), M'_inter, entry by entry."""
+    """Return M_init, M'_init, M'_trn (Eq. 6), M'_trn (Eq. 10) and M'_inter, made entry by entry."""
     g = math.gcd(t, n)
     st, sn = t // g, n // g
     init = [[i * n + j for j in range(n)] for i in range(t)]
@@ -31,7 +34,7 @@ def pipeline_steps(t, n):
 
 
 def refinement(inter, edges):
-    """Exchanges of Algorithm 2 by its four loops, with the readings of the docs page."""
+    """Return the exchanges of Algorithm 2, by its four loops, as the docs page reads it."""
     t, n = len(inter), len(inter[0])
     g = math.gcd(t, n)
     m = [sorted(inter[0][b * g : (b + 1) * g]) for b in range(n // g)]
@@ -59,7 +62,7 @@ def refinement(inter, edges):
 
 
 def task_nodes(final, counts):
-    """Node of each task by scanning rows: the q-th time a component comes up is its task q."""
+    """Return each task's node: the q-th time a component comes up in the rows is its task q."""
     seen = [0] * len(counts)
     nodes = {}
     for row in final:
@@ -72,7 +75,7 @@ def task_nodes(final, counts):
 
 
 def most_parts(schedule, task_node, component, edges, stages, slots):
-    """The most parts one task receives in each slot."""
+    """Return the most parts that one task receives in each slot."""
     out = []
     for k in range(slots):
         received = [0] * len(task_node)
@@ -88,7 +91,7 @@ def most_parts(schedule, task_node, component, edges, stages, slots):
 
 
 def relabelling_objective(column, counts, edges, rates, slot, load_factor):
-    """Inter-node share of the traffic plus the weighted squared variation of the loads."""
+    """Return the inter-node share of the traffic plus the weighted variation of the loads."""
     n = len(column[0])
     nodes = [[column[q][slot[v]] for q in range(counts[v])] for v in range(len(counts))]
     total = sum(rates[a] for a, _ in edges)
@@ -104,7 +107,10 @@ def relabelling_objective(column, counts, edges, rates, slot, load_factor):
 
 
 def climb(column, counts, edges, rates, slot, order, sweeps, load_factor):
-    """First-improvement exchanges in the order given, the whole objective evaluated afresh each time."""
+    """Take every exchange that improves, in the order given.
+
+    The whole objective is evaluated afresh each time.
+    """
     slot = list(slot)
     value = relabelling_objective(column, counts, edges, rates, slot, load_factor)
     for _ in range(sweeps):
@@ -140,7 +146,7 @@ def simulate_pipeline(
     task_node, component, edges, stages, spouts, schedule, *, gate, stalls, slots, load, part, cores, buffer, window,
     bandwidth, distance_cost, resend, seed, limit=200_000,
 ):  # fmt: skip
-    """The slotted cluster, one dictionary a queue; returns the same counts as the kernel."""
+    """Run the slotted cluster with a dictionary for each queue; return the counts of the kernel."""
     tasks, nodes = len(task_node), len(schedule[0])
     members = {v: [i for i in range(tasks) if component[i] == v] for v in set(component)}
     pairs = []  # (sender, receiver, stage, delay, edge)

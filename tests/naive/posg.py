@@ -1,4 +1,4 @@
-"""Naive twin of the POSG protocol and of its simulation: objects, dictionaries and an event queue; nothing of streamlb."""
+"""Naive twin of the POSG protocol and of its simulation: objects, dictionaries, an event queue."""
 
 import heapq
 import math
@@ -7,7 +7,7 @@ from naive.scheduling import Learner, sketch_columns
 
 
 class Scheduler:
-    """Paper 000, figure 3, with the settled points as options."""
+    """Rivetti et al. 2015, figure 3, with the settled points as options."""
 
     def __init__(
         self, k, rows, columns, seed, resync, timeout, clamp=False, least_recent=False, zero=False, staggered=False
@@ -127,7 +127,10 @@ class Scheduler:
 
 
 def differs(pair, last, tolerance):
-    """Whether W/F moved since the last pair: cells by more than 3 tolerance together, or all of them by more than tolerance."""
+    """Whether W/F moved since the last pair.
+
+    Cells by more than 3 tolerance together, or the sum over all of them by more than tolerance.
+    """
     if last is None:
         return True
     expected = {cell: last[1][cell] / last[0][cell] * count for cell, count in pair[0].items() if cell in last[0]}
@@ -140,7 +143,10 @@ def differs(pair, last, tolerance):
 def simulate_posg(
     keys, costs, arrivals, k, window, tolerance, rows, columns, seed, stability, speeds, delay, control, busy, **rules
 ):
-    """Event by event: tuples reach their instance, wait, are executed; messages travel. Returns (stays, chosen, scheduler)."""
+    """Event by event: tuples reach their instance, wait, are executed; messages travel.
+
+    Returns (stays, chosen, scheduler).
+    """
     on_change = rules.pop("on_change", False)
     last = [None] * k
     scheduler = Scheduler(k, rows, columns, seed, **rules)
@@ -148,7 +154,8 @@ def simulate_posg(
     worked = [0.0] * k
     queues, running = [[] for _ in range(k)], [False] * k
     stays, chosen = [None] * len(keys), [None] * len(keys)
-    # At one instant: completions, then messages (in the order of their tuples, replies first), then tuples at instances, then arrivals.
+    # At one instant: completions, then messages (in the order of their tuples, replies first), then
+    # tuples at instances, then arrivals.
     events = [(arrivals[t], 3, t, "arrival", t) for t in range(len(keys))]
     heapq.heapify(events)
 
@@ -192,7 +199,7 @@ def simulate_posg(
 
 
 def simulate_simple(policy, costs, arrivals, k, speeds, delay, every=1, control=0.0):
-    """Round robin, full knowledge and least work, and feedback with every report delivered by time."""
+    """Round robin, full knowledge, least work, and feedback with every report delivered in time."""
     free, load, sent = [0.0] * k, [0.0] * k, [0] * k
     done, busy, reports = [0] * k, [0.0] * k, []
     known = [(0.0, 0, 0.0)] * k

@@ -1,15 +1,18 @@
-"""Naive twins of streamlb.scheduling: the instance's learner, greedy scheduling, the POSG protocol."""
+"""Naive twins of streamlb.scheduling: the learner of an instance, and greedy scheduling."""
 
 from naive.core import sketch_column, sketch_family
 
 
 def sketch_columns(key, rows, columns, seed):
-    """The column of a key in each row."""
+    """Return the column of a key in each row."""
     return [sketch_column(key, function, columns) for function in sketch_family(rows, seed)]
 
 
 class Learner:
-    """The instance of paper 000 with dictionaries for matrices; `send` is the pair to send or None."""
+    """The instance of Rivetti et al. 2015, with dictionaries for matrices.
+
+    `send` is the pair of matrices to send, or None.
+    """
 
     def __init__(self, window, tolerance, rows, columns, seed, stability):
         self.window, self.tolerance, self.stability = window, tolerance, stability
@@ -63,7 +66,7 @@ def greedy_schedule(costs, machines):
 
 
 def optimal_makespan(costs, machines):
-    """The best of all machines ** tasks schedules."""
+    """Return the least makespan of all machines ** tasks schedules."""
     best = sum(costs)
     for code in range(machines ** len(costs)):
         load = [0] * machines

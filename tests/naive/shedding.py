@@ -1,4 +1,5 @@
-"""Twins of the shedding room: the problem by brute force, and the shedders and their simulation one tuple at a time."""
+"""Twins of the shedding room: the problem by brute force, the shedders, and their simulation tuple
+by tuple."""
 
 import itertools
 
@@ -45,7 +46,8 @@ def goal_violated(goal, threshold, waited, wait, span=None, share=None, check="t
 
 
 class KnownCosts:
-    """A shedder that is told each cost: Full Knowledge, or Straw-Man when it is always told the mean."""
+    """A shedder that is told each cost: Full Knowledge, or Straw-Man when it is always told the
+    mean."""
 
     def __init__(self, threshold, growth=1.0, goal="average", span=None, share=None):
         self.threshold, self.growth, self.goal, self.span, self.share = threshold, growth, goal, span, share
@@ -98,8 +100,7 @@ class LoadAware:
             self.keep(elapsed, now, 0.0, known=False)
             return False
         if self.active:
-            wait = self.clock - elapsed
-            wait = max(0.0, wait) if self.clamp else wait
+            wait = self.expected_wait(now)
             if goal_violated(self.goal, self.threshold, self.waited, wait, self.span, self.share, self.check):
                 return True
             self.waited.append(wait)
@@ -117,6 +118,10 @@ class LoadAware:
         self.clock = (max(self.clock, elapsed) if self.clamp else self.clock) + cost
         self.log.append((elapsed, cost, known))
         self.queue.append(now)
+
+    def expected_wait(self, now):
+        wait = self.clock - (now - self.origin)
+        return max(0.0, wait) if self.clamp else wait
 
     def replay(self, clock, number):
         """The clock now, if it was `clock` once tuple `number` (counted from 1) was executed."""
@@ -149,7 +154,8 @@ class LoadAware:
 
 
 def simulate_shedding(offer, complete, keys, costs, arrivals):
-    """The waits (None if dropped) of a stream at one operator behind a shedder, from its two calls."""
+    """The waits (None if dropped) of a stream at one operator behind a shedder, from its two
+    calls."""
     waits, queue, free = [], [], 0.0
     for key, cost, now in zip(keys, costs, arrivals):
         while queue and queue[0][2] <= now:

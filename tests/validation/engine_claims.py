@@ -1,4 +1,7 @@
-"""Claims for tests of the engine: quick, pure, and some that misbehave. Spark's workers import this module by name."""
+"""Claims for tests of the engine: quick, pure, and some that misbehave.
+
+Spark's workers import this module by name.
+"""
 
 import hashlib
 import os
@@ -23,7 +26,7 @@ def _numbers(seed, scale):
 
 
 def _crash_once(seed, flags):
-    """Kill the worker process the first time that a row comes by: Spark has to try the task again."""
+    """Kill the worker process the first time a row comes by: Spark has to try the task again."""
     flag = os.path.join(flags, f"crashed-{seed}")
     if seed % 5 == 0 and not os.path.exists(flag):
         open(flag, "w").close()
@@ -32,7 +35,10 @@ def _crash_once(seed, flags):
 
 
 def _kill_executor_once(seed, flags):
-    """Kill the Java process above this worker the first time that row 4 comes by: Spark has to replace the executor."""
+    """Kill the Java process above this worker the first time that row 4 comes by.
+
+    Spark has to replace the executor.
+    """
     flag = os.path.join(flags, "killed")
     if seed == 4 and not os.path.exists(flag):
         open(flag, "w").close()
@@ -64,7 +70,10 @@ def _grid(profile, count=40):
 
 
 def _flag_grid(profile, count):
-    """Rows that name a folder for flags; the tests make it, and none is needed to look the experiment up."""
+    """Return rows that name a folder for flags, which the tests make.
+
+    None is needed to look the experiment up.
+    """
     return [{"seed": seed, "flags": os.environ["STREAMLB_FLAGS"]} for seed in range(count)]
 
 
@@ -89,7 +98,7 @@ def _claim(name, experiment, judge=_judge):
         "OWN",
         "a",
         "nowhere",
-        f"{experiment.name} gives a row a run.",
+        f"{experiment.name} gives a row for each run.",
         "a row",
         "there are rows",
         experiment,

@@ -38,12 +38,12 @@ HERE = (str(Path(__file__).parent),)
 
 
 def here(runs, experiment):
-    """What the runs give in this process, without Spark."""
+    """Return what the runs give in this process, without Spark."""
     return {run.params: to_json(experiment.measure(**json.loads(run.params))) for run in runs}
 
 
 def on_spark(spark, runs):
-    """What the runs give on Spark, and how many outcomes came at a time."""
+    """Return what the runs give on Spark, and how many outcomes came at a time."""
     kept = []
     run_on_spark(spark, runs, kept.append, module="engine_claims")
     outcomes = [outcome for batch in kept for outcome in batch]
@@ -72,8 +72,11 @@ def test_runs_are_dealt_longest_first_and_evenly():
 
 
 @pytest.mark.parametrize("bundle", [1, 3, 100])
-def test_jobs_hold_a_task_a_core_and_every_run_once(bundle):
-    """Tasks of several partitions while there are many, of one towards the end, so that the cores finish together."""
+def test_jobs_hold_one_task_for_each_core_and_every_run_once(bundle):
+    """Tasks have several partitions while there are many, and one towards the end.
+
+    The cores then finish together.
+    """
     waiting = deque(deal([Run("x", i, str(i)) for i in range(1000)], cores=2, rows=4))
     jobs = []
     while waiting:
@@ -91,7 +94,10 @@ def test_short_tasks_are_bundled_and_long_ones_are_not():
 
 
 def test_progress_learns_what_each_experiment_takes():
-    """Ten seconds a run here, a tenth there, and costs in units that do not compare: the share is that of the time."""
+    """Runs take ten seconds here and a tenth there, with costs in units that do not compare.
+
+    The share is that of the time.
+    """
     seen = []
     status = SimpleNamespace(getJobIdsForGroup=lambda group: [7], getJobInfo=lambda job: SimpleNamespace(stageIds=[3]))
     status.getStageInfo = lambda stage: SimpleNamespace(numCompletedTasks=1)
@@ -110,7 +116,10 @@ def test_progress_learns_what_each_experiment_takes():
 
 
 def test_experiments_whose_costs_do_not_compare_are_each_dealt_evenly():
-    """Seconds here, messages there: every partition still gets its share of both, and the lone run comes first."""
+    """Costs are seconds here and messages there: every partition still gets its share of both.
+
+    The lone run comes first.
+    """
     seconds = [Run("seconds", i, str(i), 1.0 + i / 100) for i in range(80)]
     messages = [Run("messages", i, str(i), 1e7 * (i % 4 + 1)) for i in range(160)]
     partitions = deal([*messages, *seconds, Run("alone", 0, "0", 0.0)], cores=2, rows=20)
@@ -122,7 +131,7 @@ def test_experiments_whose_costs_do_not_compare_are_each_dealt_evenly():
     assert {len(partition) for partition in deal(seconds, cores=2, rows=2)} == {2}
 
 
-def test_expand_gives_a_row_a_run_and_rejects_twins():
+def test_expand_gives_one_row_for_each_run_and_rejects_twins():
     runs = expand([engine_claims.PURE], "quick")
     assert [run.index for run in runs] == list(range(40))
     assert len(expand([engine_claims.PURE], "paper")) == 80
@@ -192,7 +201,7 @@ def test_same_numbers_on_two_executors_with_one_killed(flags):
 
 @contextmanager
 def standalone_cluster(folder):
-    """A Spark master and a worker of their own on loopback; gives the master's address."""
+    """Start a Spark master and a worker of their own on loopback; give the master's address."""
     import pyspark
 
     with socket.socket() as free:
@@ -254,7 +263,7 @@ def test_same_numbers_on_a_standalone_cluster(tmp_path):
 
 
 def test_results_are_kept_resumed_and_gathered(tmp_path):
-    """An interrupted run leaves what it had done; the next takes up only the rest; the files hold everything."""
+    """An interrupted run leaves what it had done, and the next one takes up only the rest."""
     runs = expand([engine_claims.PURE], "quick")
     outcomes = [
         Outcome(r.experiment, r.index, r.params, result, 0.5)

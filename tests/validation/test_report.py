@@ -1,4 +1,4 @@
-"""The report: one whole page, nothing from elsewhere, every figure described; and the tables beside it."""
+"""The report is one whole page with every figure described, and the tables lie beside it."""
 
 import base64
 import re

@@ -1,9 +1,11 @@
-"""Kernels of the slotted pipeline simulator: one function for each part of a slot, and the loop over slots.
+"""Kernels of the slotted pipeline simulator: one for each part of a slot, and the loop over slots.
 
-Tuples are counted, not carried. Wherever tuples wait, a record holds how many there are (`tuples`, `waiting`) and the
-sum of the slots in which they were born (`births`). What leaves takes its share of that sum.
+Tuples are counted, not carried. Wherever tuples wait, a record holds how many there are (`tuples`,
+`waiting`) and the sum of the slots in which they were born (`births`). What leaves takes its share
+of that sum.
 
-What does not change during a run is a `Network`, what does is a `State`; the fields of their records are below.
+What does not change during a run is a `Network`, and what does change is a `State`. The fields of
+their records are below.
 """
 
 from __future__ import annotations
@@ -16,8 +18,9 @@ from streamlb._jit import njit
 from streamlb.hashing import mix
 from streamlb.rng import random_unit
 
-# How a run goes. `load` is the chance that a part comes in at a spout task in a slot, `stalls` is 1 when the steps
-# pause for bolts that are behind, and `drain` is the most slots that a run goes on for once the spouts are closed.
+# How a run goes. `load` is the chance that a part comes in at a spout task in a slot, `stalls` is 1
+# when the steps pause for bolts that are behind, and `drain` is the most slots that a run goes on
+# for once the spouts are closed.
 SETTINGS = np.dtype(
     [
         ("slots", "i8"),
@@ -34,12 +37,14 @@ SETTINGS = np.dtype(
         ("seed", "u8"),
     ]
 )
-# A task: whether it is a spout's (1) or a bolt's (0), and its output streams, [first_stream, end_stream).
+# A task: whether it is a spout's (1) or a bolt's (0), and its output streams, [first_stream,
+# end_stream).
 TASK = np.dtype([("is_spout", "i8"), ("first_stream", "i8"), ("end_stream", "i8")])
-# What one task sends to one component: pairs [first_pair, first_pair + width), and the place within them of the pair
-# that takes the next odd tuple.
+# What one task sends to one component: pairs [first_pair, first_pair + width), and the place within
+# them of the pair that takes the next odd tuple.
 STREAM = np.dtype([("first_pair", "i8"), ("width", "i8"), ("next_odd", "i8")])
-# Two tasks that talk, their nodes, the stage of their stream, and how many slots a tuple takes from one to the other.
+# Two tasks that talk, their nodes, the stage of their stream, and how many slots a tuple takes from
+# one to the other.
 PAIR = np.dtype(
     [
         ("sender", "i8"),
@@ -53,8 +58,8 @@ PAIR = np.dtype(
 # A node: where its tasks begin in `Network.node_tasks`, and how many there are.
 NODE = np.dtype([("first", "i8"), ("count", "i8")])
 
-# What a task has: tuples waiting in its buffer and the sum of their births, tuples on their way to it, tuples that it
-# holds for sending, and all that it has handled.
+# What a task has: tuples waiting in its buffer and the sum of their births, tuples on their way to
+# it, tuples that it holds for sending, and all that it has handled.
 QUEUE = np.dtype([("waiting", "i8"), ("births", "f8"), ("coming", "i8"), ("held", "i8"), ("handled", "i8")])
 # What a pair's sender holds for its receiver, and the slot from which it may try to send again.
 PENDING = np.dtype([("tuples", "i8"), ("births", "f8"), ("retry", "i8")])
@@ -63,8 +68,9 @@ FLIGHT = np.dtype([("tuples", "i8"), ("births", "f8")])
 # What a node's link can still send and receive in this slot.
 LINK = np.dtype([("send", "i8"), ("receive", "i8")])
 
-# Counts over a whole run. `created` are tuples that tasks emitted, `consumed` are tuples that tasks handled, `moved`
-# is the last slot in which anything moved, and `peak` the most tuples in buffers and windows at once.
+# Counts over a whole run. `created` are tuples that tasks emitted, `consumed` are tuples that tasks
+# handled, `moved` is the last slot in which anything moved, and `peak` the most tuples in buffers
+# and windows at once.
 TOTALS = np.dtype(
     [
         ("entered", "i8"),
@@ -80,15 +86,17 @@ TOTALS = np.dtype(
         ("moved", "i8"),
     ]
 )
-# One point of the series over time: tuples handled by sinks, the sum of their latencies, the largest share of the
-# memory in use, and the tuples anywhere in the cluster summed over the slots of the bin.
+# One point of the series over time: tuples handled by sinks, the sum of their latencies, the
+# largest share of the memory in use, and the tuples anywhere in the cluster summed over the slots
+# of the bin.
 BIN = np.dtype([("delivered", "i8"), ("latency", "f8"), ("memory", "f8"), ("present", "f8")])
 
-# tasks TASK[tasks], streams STREAM[streams], pairs PAIR[pairs] sorted by sender and stream, nodes NODE[nodes],
-# node_tasks int64[tasks] sorted by node, schedule int64[steps, nodes].
+# tasks TASK[tasks], streams STREAM[streams], pairs PAIR[pairs] sorted by sender and stream, nodes
+# NODE[nodes], node_tasks int64[tasks] sorted by node, schedule int64[steps, nodes].
 Network = namedtuple("Network", ["tasks", "streams", "pairs", "nodes", "node_tasks", "schedule"])
-# queues QUEUE[tasks], pending PENDING[pairs], flight FLIGHT[delays, tasks] by slot of arrival, links LINK[nodes],
-# targets int64[stages, nodes]: to whom each node sends in this slot at each stage (no rows without a gate).
+# queues QUEUE[tasks], pending PENDING[pairs], flight FLIGHT[delays, tasks] by slot of arrival,
+# links LINK[nodes], targets int64[stages, nodes]: to whom each node sends in this slot at each
+# stage (no rows without a gate).
 State = namedtuple("State", ["queues", "pending", "flight", "links", "targets"])
 
 FREE, STEPPED, CONSERVING = 0, 1, 2
@@ -112,7 +120,10 @@ def _arrive(now, queues, flight):
 
 @njit(cache=True, nogil=True)
 def _admit(now, settings, tasks, queues, totals):
-    """Let a part come in at each spout task with probability `load`; a full buffer refuses what does not fit."""
+    """Let a part come in at each spout task with probability `load`.
+
+    A full buffer refuses what does not fit.
+    """
     part = settings.part
     for task in range(tasks.size):
         if tasks[task].is_spout == 1:
@@ -128,7 +139,10 @@ def _admit(now, settings, tasks, queues, totals):
 
 @njit(cache=True, nogil=True)
 def _emit(task, n, age, streams, pending):
-    """Deal n tuples of mean birth `age` to the tasks of every receiving component in turn (shuffle grouping)."""
+    """Deal n tuples of mean birth `age` to the tasks of every receiving component in turn.
+
+    This is shuffle grouping.
+    """
     for s in range(task.first_stream, task.end_stream):
         stream = streams[s]
         first, width = stream.first_pair, stream.width
@@ -194,7 +208,10 @@ def _process(now, settings, network, state, totals, seen):
 
 @njit(cache=True, nogil=True)
 def _must_stall(window, tasks, queues):
-    """Say whether a bolt still has parts that it could handle; one whose own window is full is left out."""
+    """Say whether a bolt still has parts that it could handle.
+
+    A bolt whose own window is full could not.
+    """
     for task in range(tasks.size):  # noqa: SIM110
         if tasks[task].is_spout == 0 and queues[task].waiting > 0 and queues[task].held < window:
             return True
@@ -203,7 +220,10 @@ def _must_stall(window, tasks, queues):
 
 @njit(cache=True, nogil=True)
 def _prepare(step, bandwidth, schedule, links, targets):
-    """Look up to whom each node sends at each stage in this step (-1: to nobody yet), and open the links."""
+    """Look up to whom each node sends at each stage in this step, and open the links.
+
+    A node that sends to nobody yet has -1.
+    """
     for stage in range(targets.shape[0]):
         for node in range(targets.shape[1]):
             targets[stage, node] = schedule[(step - stage) % schedule.shape[0], node] if step >= stage else -1
@@ -214,16 +234,17 @@ def _prepare(step, bandwidth, schedule, links, targets):
 
 @njit(cache=True, nogil=True)
 def _send(now, settings, network, state, totals):
-    """Send in this slot what gate, links and buffers allow. Return the tuples that left.
+    """Send in this slot what gate, links and buffers allow; return how many tuples left.
 
-    Phase 0 sends by the step: a part from each node to the step's target. Phase 1 sends everything, or,
-    work-conserving, to whoever would be idle when it arrives.
+    Phase 0 sends by the step: a part from each node to the target of the step. Phase 1 sends
+    everything. With the work-conserving gate it sends only to tasks that would be idle when the
+    tuples arrive.
     """
     pairs, queues, pending, flight = network.pairs, state.queues, state.pending, state.flight
     gate, part, buffer = settings.gate, settings.part, settings.buffer
     count, moved = pairs.size, 0
     now_row = now % flight.shape[0]
-    start = np.int64(mix(np.uint64(now)) >> np.uint64(33)) % count  # no pair is first in line for ever
+    start = np.int64(mix(np.uint64(now)) >> np.uint64(33)) % count  # so that no pair is always the first in line
     for phase in range(1 if gate == FREE else 0, 1 if gate == STEPPED else 2):
         for k in range(count):
             p = start + k
@@ -278,10 +299,11 @@ def _send(now, settings, network, state, totals):
 
 @njit(cache=True, nogil=True)
 def run(settings, network, state, totals, bins):
-    """Run the slots with the spouts open, then up to `drain` more with them closed. Return the slots run.
+    """Run the slots with the spouts open, then up to `drain` more with them closed.
 
-    Ends early when nothing has moved for longer than any wait lasts, which is a deadlock if tuples are left.
-    `settings` SETTINGS[1] and `totals` TOTALS[1] hold a record each; the last of `bins` BIN[] gathers the drain.
+    Return how many slots were run. The run ends early when nothing has moved for longer than any
+    wait lasts, which is a deadlock if tuples are left. `settings` SETTINGS[1] and `totals`
+    TOTALS[1] hold one record each. The last of `bins`, which is BIN[], gathers the drain.
     """
     settings, totals = settings[0], totals[0]
     tasks, queues, schedule = network.tasks, state.queues, network.schedule

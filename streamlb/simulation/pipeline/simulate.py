@@ -1,13 +1,13 @@
-"""A placed topology run slot by slot: cores, buffers, links, gating by steps, stalls (Tantalaki et al. 2020, section V).
+"""A placed topology, run slot by slot: cores, buffers, links, gating by steps, and stalls.
 
-A slot lasts as long as one task needs for one stream part. Tuples are counted, not carried, and what leaves a queue
-takes its share of the births in it, so that mean latency is exact for queues served in random order. Space at the
-receiver is reserved when tuples leave, so a buffer never overflows. The kernels are in `kernels`.
+The experiment is that of Tantalaki et al. 2020, section V. A slot lasts as long as one task needs
+for one stream part. Tuples are counted, not carried, and what leaves a queue takes its share of the
+births in it, so that mean latency is exact for queues served in random order. Space at the receiver
+is reserved when tuples leave, so a buffer never overflows. The kernels are in `kernels`.
 """
 
 from __future__ import annotations
 
-import inspect
 import math
 from dataclasses import KW_ONLY, dataclass
 from typing import Any
@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from streamlb import _check
-from streamlb._options import bind, checked
+from streamlb._options import bind, checked, shows
 from streamlb.placement.pipeline import PipelineSchedule
 from streamlb.placement.placement import Placement
 from streamlb.simulation.pipeline.kernels import (
@@ -36,7 +36,7 @@ from streamlb.simulation.pipeline.kernels import (
     run,
 )
 
-_UNLIMITED = 2**40  # tuples a slot: more than any buffer sends
+_UNLIMITED = 2**40  # tuples in a slot; more than any buffer sends
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,7 @@ class PipelineOptions:
         )
 
     def record(self, drain: int) -> np.ndarray:
-        """Return the options as the kernels take them: SETTINGS[1]."""
+        """Return the options in the form in which the kernels take them: SETTINGS[1]."""
         settings = np.zeros(1, SETTINGS)
         for name in ("slots", "part", "cores", "buffer", "window", "resend", "stalls", "load", "seed"):
             settings[name] = getattr(self, name)
@@ -91,31 +91,34 @@ class PipelineOptions:
 
 @dataclass(frozen=True)
 class PipelineResult:
-    """What a run of `simulate_pipeline` measured; times in slots, memory in tuples.
+    """What a run of `simulate_pipeline` measured, with times in slots and memory in tuples.
 
     Parameters
     ----------
     delivered : int
         Tuples handled by the sinks while the spouts were open.
     throughput : float
-        Tuples handled by the sinks a slot, while the spouts were open.
+        Tuples handled by the sinks in a slot, while the spouts were open.
     latency : float
         Mean slots from entry at a spout to the end of handling at a sink; NaN when nothing arrived.
     tuple_slots : float
-        Tuples anywhere in the cluster at the end of a slot, summed over all slots (Little's law ties it to latency).
+        Tuples anywhere in the cluster at the end of a slot, summed over all slots. Little's law
+        ties it to the latency.
     peak_tuples : int
         The most tuples waiting in buffers and held by senders at the end of a slot.
     peak_memory, mean_memory : float
-        Tuples waiting in buffers and held by senders, as a share of all buffers and windows: the largest, and the
-        mean of the largest of each bin.
+        Tuples waiting in buffers and held by senders, as a share of all buffers and windows: the
+        largest over the run, and the mean over bins of the largest in each.
     node_load : float64[nodes]
-        Tuples handled by the tasks of each node, drain included.
+        Tuples handled by the tasks of each node, including those of the drain.
     task_load : int64[tasks]
         The same for each task.
     entered, refused, resent, crossed, stayed : int
-        Tuples let in, refused by full spouts, sent in vain, sent between nodes, and handed over within one.
+        Tuples let in, refused by full spouts, sent in vain, sent between nodes, and handed over
+        within a node.
     stalled, steps, slots : int
-        Slots without sending because of a stall, steps of the schedule gone through, slots in all.
+        Slots without sending because of a stall, steps of the schedule that were gone through, and
+        slots in all.
     series : dict of str to float64[bins]
         `throughput`, `latency` and `memory` over time.
     """
@@ -141,40 +144,44 @@ class PipelineResult:
 
     @property
     def load_deviation(self) -> float:
-        """Mean distance of a node's load from the mean load, relative to it."""
+        """The mean distance of a node's load from the mean load, as a share of the mean."""
         mean = self.node_load.mean()
         return float(np.abs(self.node_load - mean).mean() / mean) if mean else 0.0
 
     @property
     def inter_node_share(self) -> float:
-        """Share of the tuples that crossed between nodes."""
+        """The share of the tuples that crossed between nodes."""
         total = self.crossed + self.stayed
         return self.crossed / total if total else 0.0
 
 
+@shows(PipelineOptions)
 def simulate_pipeline(
     placement: Placement | PipelineSchedule, *, schedule: np.ndarray | None = None, **options: Any
 ) -> PipelineResult:
-    """Run a placed topology slot by slot and measure latency, memory, load by node and throughput at the sinks.
+    """Run a placed topology slot by slot and measure latency, memory, load and throughput.
 
     Parameters
     ----------
     placement : Placement or PipelineSchedule
-        Where the tasks run; a PipelineSchedule also brings the schedule for `gate`.
+        Where the tasks run. A PipelineSchedule also brings the schedule for `gate`.
     schedule : int64[steps, nodes], optional
-        Step by node: to whom it sends. Needed for a gate with a plain Placement.
+        To which node each node sends, by step and node. A gate needs it where there is only a
+        Placement.
     gate : {"none", "steps", "work-conserving"}
-        When a node may send: always (Storm), only to the node of the current step (the paper), or to that one first
-        and then to every task that would be idle when the tuples arrive. The last never sends a task more than it can
-        handle by then and one part.
+        When a node may send: always (Storm); only to the node of the current step (the paper); or
+        to that one first and then to every task that would be idle when the tuples arrive. The last
+        never sends a task more than it can handle by then and one part besides.
     stalls : bool
-        With gate "steps": whether steps pause until all that has been received is handled.
+        With gate "steps": whether steps pause until everything that was received is handled.
     slots : int
-        Slots with the spouts open; then they close and the run goes on until all is drained.
+        Slots with the spouts open. After them the spouts close, and the run goes on until all is
+        drained.
     load : float
-        Chance that a part comes in at a spout task in a slot; 1 is saturation.
+        The chance that a part comes in at a spout task in a slot; 1 is saturation.
     part : int
-        Tuples of a stream part: what a task handles in a slot, and what a pair may send in its step.
+        Tuples of a stream part, which is what a task handles in a slot and what a pair may send in
+        its step.
     cores : int
         Tasks of a node that can work in one slot.
     buffer : int
@@ -190,13 +197,13 @@ def simulate_pipeline(
     bins : int
         Points of the series over time.
     seed : int, numpy.random.SeedSequence or None
-        The arrivals.
+        The seed of the arrivals.
 
     Raises
     ------
     RuntimeError
-        When tuples were lost or made, or when tuples were left that could not move: both are errors of the simulator,
-        checked in every run.
+        When tuples were lost or made, or when tuples were left that could not move. Both would be
+        errors of the simulator, and every run checks for them.
 
     Examples
     --------
@@ -218,19 +225,12 @@ def simulate_pipeline(
         _check_joined(steps, network.pairs)
     state = _empty_state(network, chosen.gate)
     totals, bins = np.zeros(1, TOTALS), np.zeros(chosen.bins + 1, BIN)
-    # Each stage empties at least one part of each pair in every cycle of steps, stalls and resends included.
+    # In every cycle of steps, with its stalls and resends, each pair sends at least one part.
     cycles = (chosen.buffer * 2 // chosen.part + 4) * (len(placement.topology.names) + 1)
     drain = cycles * (len(steps) + len(state.flight) + chosen.resend) * 64 + 10_000
     ran = run(chosen.record(drain), network, state, totals, bins)
     _check_conserved(state, totals[0])
     return _result(placement, chosen, state.queues["handled"].copy(), totals[0], bins, ran)
-
-
-_own = inspect.signature(simulate_pipeline).parameters
-simulate_pipeline.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
-    [_own["placement"], _own["schedule"], *inspect.signature(PipelineOptions).parameters.values()],
-    return_annotation="PipelineResult",
-)
 
 
 def _empty_state(network: Network, gate: str) -> State:
@@ -262,7 +262,10 @@ def _checked_schedule(schedule: Any, nodes: int, gate: str) -> np.ndarray:
 
 
 def _check_joined(steps: np.ndarray, pairs: np.ndarray) -> None:
-    """Raise unless the steps join every two nodes whose tasks talk; without that, tuples would wait for ever."""
+    """Raise unless the steps join every two nodes whose tasks talk to each other.
+
+    Without that, tuples would wait for ever.
+    """
     joined = np.zeros((steps.shape[1], steps.shape[1]), bool)
     joined[np.broadcast_to(np.arange(steps.shape[1]), steps.shape), steps] = True
     apart = np.flatnonzero(~joined[pairs["from_node"], pairs["to_node"]])
@@ -310,7 +313,7 @@ def _network(placement: Placement, distance_cost: float, schedule: np.ndarray) -
 
 
 def _check_conserved(state: State, totals: np.void) -> None:
-    """Raise unless every tuple is accounted for and none is left: conservation and liveness."""
+    """Raise unless every tuple is accounted for (conservation) and none is left (liveness)."""
     queues = state.queues
     held, coming = int(queues["held"].sum()), int(queues["coming"].sum())
     left = int(queues["waiting"].sum()) + held + coming

@@ -1,7 +1,9 @@
-"""The groupings of paper 001 against their naive twins, and the contract that all of them keep."""
+"""The groupings of Nasir et al. 2016 against their naive twins, and the contract they all keep."""
 
 import copy
+import inspect
 import pickle
+import tracemalloc
 
 import naive
 import numpy as np
@@ -29,7 +31,7 @@ wide_keys = st.lists(st.integers(0, 2**64 - 1), max_size=60)
 
 @st.composite
 def head_cases(draw):
-    """Parameters small enough that keys turn hot, cool down and lose their counters within a few hundred messages."""
+    """Parameters so small that keys turn hot, cool down and lose their counters soon."""
     workers = draw(st.integers(1, 12))
     theta = draw(st.sampled_from([0.05, 0.1, 0.3]))
     return {
@@ -74,11 +76,12 @@ def test_plain_matches_naive(name, keys, workers, sources, seed):
 
 
 @pytest.mark.parametrize("name", HEAD)
-@given(case=head_cases(), stream=st.integers(0, 99), weighted=st.booleans())
-def test_head_matches_naive(name, case, stream, weighted):
+@given(case=head_cases(), stream=st.integers(0, 99), scale=st.sampled_from([0, 1, 2**24, 2**40]))
+def test_head_matches_naive(name, case, stream, scale):
+    """Also with weights so large that counts need more than 32 bits, soon or from the start."""
     ref, comp = build(name, case)
     keys = changing_stream(stream, 500)
-    weights = np.random.default_rng(stream).integers(0, 4, keys.size) if weighted else np.ones(keys.size, np.int64)
+    weights = np.random.default_rng(stream).integers(0, 4, keys.size) * scale if scale else np.ones(500, np.int64)
     expected = [ref.route(int(key), None, int(weight)) for key, weight in zip(keys, weights)]
     assert comp.route_many(keys, weights).tolist() == expected
     assert comp.source_loads.tolist() == ref.load
@@ -137,15 +140,71 @@ def test_state_pickle_copy_and_reset(name):
     assert grouping.state() == fresh
 
 
-def test_pool_grows_and_travels():
-    """Long lists for many hot keys: the pool grows, and a restored grouping goes on the same way."""
-    grouping = DChoices(200, seed=1, theta=0.001)
+def test_lists_grow_and_travel():
+    """Long lists for many hot keys; a restored grouping makes them anew and goes on the same way."""
     keys = Zipf(10_000, 1.1).draw(60_000, seed=2)
-    grouping.route_many(keys[:50_000])
-    _, _, _, pool = grouping._state
-    assert pool.size > d_choices._POOL
-    twin = DChoices.from_state(grouping.state())
-    assert twin.route_many(keys[50_000:]).tolist() == grouping.route_many(keys[50_000:]).tolist()
+    ref = DChoices(200, 3, seed=1, theta=0.001, guard=False).route_many(keys)
+    grouping, parts = DChoices(200, 3, seed=1, theta=0.001, guard=False), []
+    for part in np.array_split(keys, 7):
+        parts.append(grouping.route_many(part))
+        twin = DChoices.from_state(grouping.state())
+        assert twin.state() == grouping.state()
+        grouping = twin
+    assert grouping.head()[0].size > 100
+    assert np.concatenate(parts).tolist() == ref.tolist()
+
+
+@pytest.mark.parametrize("name", HEAD)
+def test_sketches_grow_with_the_keys(name):
+    """More keys than a fresh sketch has room for, and at last more than its capacity."""
+    ref = naive.NaiveChoices(HEAD[name], 5, 2, capacity=5000, theta=0.01, seed=3)
+    comp = getattr(streamlb, name)(5, 2, capacity=5000, theta=0.01, seed=3)
+    keys = np.concatenate([np.arange(10_000), np.zeros(200, int), np.arange(10_000, 10_300)])
+    keys[::7] = 5
+    assert comp.route_many(keys[:9000]).tolist() == [ref.route(int(key)) for key in keys[:9000]]
+    assert [comp.route(int(key)) for key in keys[9000:]] == [ref.route(int(key)) for key in keys[9000:]]
+    assert comp.source_loads.tolist() == ref.load
+
+
+@pytest.mark.parametrize("name", HEAD)
+def test_sources_with_heads_of_very_different_size(name):
+    options = {"theta": 0.001, "guard": False, "seed": 4}
+    ref = naive.NaiveChoices(HEAD[name], 30, 3, **options, choices=7 if name == "DChoices" else None)
+    comp = getattr(streamlb, name)(30, 3, **options, **({"choices": 7} if name == "DChoices" else {}))
+    rng = np.random.default_rng(1)
+    for source, keys in ((0, 600), (1, 1), (2, 5), (0, 900), (1, 40)):
+        drawn = rng.integers(0, keys, 700)
+        assert comp.route_many(drawn, source=source).tolist() == [ref.route(int(key), source) for key in drawn]
+    assert [comp.head(source)[0].size for source in (0, 1, 2)] == [
+        sum(ref.is_hot(view, key) for key in view.counts) for view in ref.views
+    ]
+
+
+def test_head_test_is_exact_where_the_share_is_a_whole_number():
+    """A key with exactly theta of all messages is hot, by the fraction and not by its float."""
+    for workers, theta in ((7, None), (7, 0.2 / 7), (7, 1 / 35), (3, 0.1), (6, 1 / 30)):
+        times = round(1 / (theta or 0.2 / workers))
+        keys = np.arange(1, 100 * times + 1)
+        keys[np.arange(100) * times] = 0  # a hundred times, the last of them before the end
+        grouping = streamlb.WChoices(workers, theta=theta, capacity=40_000)
+        grouping.route_many(keys)
+        assert grouping.head()[0].tolist() == [0]
+        grouping.route(1_000_000)
+        assert grouping.head()[0].size == 0
+
+
+def test_many_workers_and_sources_take_little_memory():
+    """10,000 workers, 48 sources, all counters in use: below 120 MB, and little before that."""
+    tracemalloc.start()
+    grouping = DChoices(10_000, 48)
+    assert tracemalloc.get_traced_memory()[1] < 10e6
+    grouping.route_many(np.zeros(10, np.uint64))
+    keys = np.arange(48 * 100_000, dtype=np.uint64)
+    before = tracemalloc.get_traced_memory()[0]
+    out = grouping.route_many(keys)
+    after = tracemalloc.get_traced_memory()[0]
+    tracemalloc.stop()
+    assert after - before - out.nbytes < 120e6
 
 
 @pytest.mark.parametrize("name", ALL)
@@ -258,7 +317,7 @@ def test_bad_states(name):
         type(grouping).from_state(bytes(state))
     version = type("Later", (type(grouping),), {"__slots__": (), "__name__": name, "_version": 99})
     version.__name__ = name
-    with pytest.raises(ValueError, match="version 99"):
+    with pytest.raises(ValueError, match=f"version 99 of {name}, got version {type(grouping)._version}"):
         version.from_state(grouping.state())
 
 
@@ -276,15 +335,24 @@ def test_fewest_choices_matches_naive(raw, head, n, epsilon, distinct):
 
 
 def test_no_key_loses_its_first_two_workers_when_it_turns_hot():
-    out = np.empty(20, np.int32)
     for distinct in (False, True):
         for key in range(50):
-            d_choices.list_candidates(
-                np.uint64(naive.key_hash(key, 9)), distinct, 20, 1 + key, np.zeros(20, np.int64), out
-            )
+            workers = d_choices.first_workers(key, 9, 20, 20, distinct=distinct).tolist()
             ref = naive.NaiveChoices("d", 20, seed=9, distinct=distinct).workers_of(key, 20)
-            assert out.tolist() == ref
+            assert workers == ref
             assert (len(set(ref)) == 20) is distinct
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_options_show_in_the_signature_and_a_wrong_one_names_the_class(name):
+    grouping = getattr(streamlb, name)
+    parameters = inspect.signature(grouping).parameters
+    assert list(parameters)[:2] == ["workers", "sources"]
+    assert all(parameter.kind is parameter.KEYWORD_ONLY for parameter in list(parameters.values())[2:])
+    assert all(f"{one}=" in repr(grouping(3)) for one in parameters)
+    for wrong in ({"wrokers": 3}, {"workers": 3, "sead": 1}, {}):
+        with pytest.raises(TypeError, match=rf"^{name}: .*it takes workers, sources, .*seed$"):
+            grouping(**wrong)
 
 
 def test_head_gathers_the_sources():

@@ -1,4 +1,4 @@
-"""The instance side of POSG and LAS: matrices, snapshots, stability, and the messages that carry them."""
+"""The instance side of POSG and LAS: matrices, snapshots, stability, and their messages."""
 
 import zlib
 
@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from naive import scheduling as naive
 
-from streamlb.learning.learner import CostLearner, relative_error
+from streamlb import _state
+from streamlb.learning.learner import Cells, CostLearner, relative_error
 from streamlb.learning.messages import Hello, Matrices, MessageError, Reply, Report, Request, decode, encode, size_of
 
 executions = st.lists(st.tuples(st.integers(0, 12), st.integers(0, 8).map(float)), max_size=150)
@@ -39,11 +40,10 @@ def test_learner_matches_naive(executions, window, tolerance, stability, seed):
 
 def test_relative_error_by_hand():
     """Old snapshot 2, 4, empty; now 3, 4, 9: 1/6 over the old cells, 10/6 over all."""
-    F = np.array([[[1, 2, 1]]])
-    W = np.array([[[3.0, 8.0, 9.0]]])
+    cells = Cells(np.array([[[1, 2, 1]]]), np.array([[[3.0, 8.0, 9.0]]]))
     snapshot = np.array([[[2.0, 4.0, -1.0]]])
-    assert relative_error(0, F, W, snapshot, False) == 1 / 6
-    assert relative_error(0, F, W, snapshot, True) == 10 / 6
+    assert relative_error(0, cells, snapshot, False) == 1 / 6
+    assert relative_error(0, cells, snapshot, True) == 10 / 6
 
 
 def test_zero_costs_never_divide_by_zero():
@@ -88,6 +88,18 @@ def test_reset_is_as_new():
     assert learner.state() == CostLearner(window=3).state()
 
 
+def test_options_by_place_and_by_name():
+    learner = CostLearner(8, 0.1, 0.5, 0.25, 3, "printed", "floor", 9)
+    assert (learner.window, learner.seed, learner.stability, learner.columns) == (8, 3, "printed", 9)
+    with pytest.raises(TypeError, match=r"CostLearner: .*'windw'; it takes window, tolerance"):
+        CostLearner(windw=8)
+
+
+def test_state_of_an_older_version_is_refused():
+    with pytest.raises(ValueError, match="version 2 of CostLearner, got version 1"):
+        CostLearner.from_state(_state.pack("CostLearner", 1, {}, {}))
+
+
 @pytest.mark.parametrize(
     ("argument", "value", "error"),
     [
@@ -115,9 +127,7 @@ def test_bad_cost_changes_nothing(cost):
     assert learner.state() == before
 
 
-real = st.floats(
-    -1e150, 1e150, exclude_min=True, exclude_max=True
-)  # what is beyond is rejected: tests/test_posg_losses.py
+real = st.floats(-1e150, 1e150, exclude_min=True, exclude_max=True)  # what is beyond is rejected: test_posg_losses.py
 instance, incarnation, count = st.integers(0, 2**31 - 1), st.integers(0, 2**63 - 1), st.integers(0, 2**63 - 1)
 plain_messages = st.one_of(
     st.builds(Hello, instance, incarnation),

@@ -1,4 +1,7 @@
-"""Topologies, allocation matrices, refinement and comparators, against their twins, the closed form and the printed examples."""
+"""Topologies, allocation matrices, refinement and comparators.
+
+They stand against their twins, the closed form and the examples that the paper prints.
+"""
 
 import json
 import math
@@ -13,6 +16,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from naive import placement as naive
+from strategies import topologies
 from streamlb.analysis import (
     allocation_period,
     best_relabelling,
@@ -30,17 +34,6 @@ from streamlb.placement import matrices, refine, resource_aware
 from streamlb.placement.examples import PAPER_NODES, paper_topology
 from streamlb.placement.pipeline import parts_received, pipeline_occupancy
 from streamlb.placement.show import draw_pipeline, draw_schedule, draw_step
-
-
-@st.composite
-def topologies(draw, most_components=5, most_tasks=6):
-    n = draw(st.integers(1, most_components))
-    counts = draw(st.lists(st.integers(1, most_tasks), min_size=n, max_size=n))
-    edges = []
-    for v in range(1, n):
-        senders = draw(st.sets(st.integers(0, v - 1), max_size=2))
-        edges += [(f"c{u}", f"c{v}") for u in sorted(senders)]
-    return Topology({f"c{i}": c for i, c in enumerate(counts)}, edges)
 
 
 def steps_of(t, n):
@@ -166,7 +159,7 @@ def test_allocation_matches_naive(t, n):
 
 @pytest.mark.bound
 def test_steps_equal_the_closed_form_and_are_latin():
-    """Exact: no chance of a false alarm."""
+    """This is exact, so there is no chance of a false alarm."""
     for t in range(1, 41):
         for n in range(1, 41):
             inter = steps_of(t, n)[-1]
@@ -181,7 +174,7 @@ def test_steps_equal_the_closed_form_and_are_latin():
 @pytest.mark.bound
 @given(st.integers(1, 14), st.integers(1, 14))
 def test_period_is_the_least_common_multiple(t, n):
-    """Exact: tasks of one node and class are those a multiple of the period apart."""
+    """This is exact: tasks share node and class where they are a multiple of the period apart."""
     short = t // math.gcd(t, n)
     tasks = [(x, x % n, (x // n) % short) for x in range(t * n)]
     for x, node, cls in tasks:
@@ -211,7 +204,8 @@ def test_refinement_matches_naive(topology, extra):
 @settings(max_examples=150)
 @given(st.data(), st.integers(2, 6), st.integers(1, 3), st.integers(2, 4))
 def test_refinement_of_large_blocks_matches_naive(data, block, t, n):
-    # Blocks of several IDs and many streams: exchanges compete for IDs, and the limit of half a block is reached.
+    # With blocks of several IDs and many streams, exchanges compete for IDs, and the limit of half
+    # a block is reached.
     t, n = block * t, block * n
     pairs = st.tuples(st.integers(0, n - 1), st.integers(0, n - 1)).filter(lambda pair: pair[0] != pair[1])
     edges = data.draw(st.lists(pairs, min_size=n, max_size=4 * n, unique=True))
@@ -236,11 +230,7 @@ def test_climb_matches_naive(topology, extra, seed):
     rates, counts, edges = topology.rates, topology.counts, topology.edges
     lists = [list(map(tuple, edges.tolist())), rates.tolist()]
     ref = naive.climb(column.tolist(), counts.tolist(), *lists, start.tolist(), order.tolist(), 5, 0.7)
-    slot = start.copy()
-    traffic = rates[edges[:, 0]] / max(rates[edges[:, 0]].sum(), 1.0)
-    weights = np.concatenate([[0.7], rates / counts / rates.sum(), traffic])
-    scratch = np.empty(nodes, np.int64), np.zeros(nodes, np.int64), np.empty(nodes)
-    refine._climb(column, counts, refine._incident(edges, len(counts)), weights, slot, order, 5, *scratch)
+    slot = refine.climb(refine.relabelling_problem(column, counts, edges, rates, 0.7), start, order, 5)
     assert slot.tolist() == ref
     value = naive.relabelling_objective(column.tolist(), counts.tolist(), *lists, ref, 0.7)
     assert refine.objective(column, counts, edges, rates, slot, 0.7) == pytest.approx(value, abs=1e-12)
@@ -263,7 +253,10 @@ def test_optimised_is_never_worse_than_printed(topology, extra, seed):
 @pytest.mark.parametrize("load_factor", [0, 1])
 @pytest.mark.parametrize("case", ["random", "linear"])
 def test_optimised_reaches_the_exact_optimum_of_the_examples(case, load_factor):
-    """The search is deterministic for its seed; the optimum is found by trying every relabelling in exact arithmetic."""
+    """The optimum is found by trying every relabelling in exact arithmetic.
+
+    The search is deterministic for its seed, so there is no chance of a false alarm.
+    """
     topology, nodes = paper_topology(case), PAPER_NODES[case]
     counts, edges = topology.counts.tolist(), list(map(tuple, topology.edges.tolist()))
     best, _ = best_relabelling(topology.widest, nodes, counts, edges, load_factor)
@@ -278,7 +271,7 @@ def test_optimised_reaches_the_exact_optimum_of_the_examples(case, load_factor):
 @pytest.mark.bound
 @given(topologies(5, 9), st.integers(0, 8))
 def test_no_relabelling_beats_the_inter_node_bound(topology, extra):
-    """Exact bound on every stream; no chance of a false alarm but rounding, which 1e-12 covers."""
+    """The bound on every stream is exact; 1e-12 covers rounding, so there is no false alarm."""
     nodes = len(topology.names) + extra
     for how in (None, "printed", "optimised"):
         share = pipeline_schedule(topology, nodes, how).placement.inter_node_share()
@@ -395,7 +388,8 @@ for module in (pipeline, refine, simulation):
 
 
 def test_one_signature_for_each_kernel(tmp_path):
-    # With an empty cache, for a kernel read from the cache does not show the signatures of those it calls.
+    # The cache is empty, because a kernel read from the cache does not show the signatures of those
+    # that it calls.
     env = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
     out = subprocess.run([sys.executable, "-c", _KERNELS], env=env, capture_output=True, text=True, check=True).stdout
     counts = dict(line.split() for line in out.splitlines())
@@ -459,7 +453,10 @@ def test_resource_aware_limits():
 @pytest.mark.bound
 @given(st.integers(2, 6), st.integers(0, 99))
 def test_weighted_steps_carry_the_demand_in_the_birkhoff_bound(n, seed):
-    """Exact up to the rounding of the demand, at most n * largest entry / resolution a line."""
+    """This is exact up to the rounding of the demand.
+
+    Rounding adds at most n * largest entry / resolution to each row and column.
+    """
     rng = np.random.default_rng(seed)
     demand = rng.random((n, n)) * (rng.random((n, n)) < 0.6)
     demand[0, 0] += 0.1

@@ -1,5 +1,6 @@
-"""POSG live: in one process, split in two halves, and under messages that are late, lost, doubled, out of order or altered."""
+"""POSG live: in one process, in two halves, and under messages that are late, lost or altered."""
 
+import inspect
 import pickle
 
 import numpy as np
@@ -8,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from naive import posg as naive
 
-from streamlb import POSG, CostSketch, POSGInstance, POSGScheduler
+from streamlb import POSG, CostSketch, POSGInstance, POSGScheduler, _state
 from streamlb.learning.messages import Hello, Matrices, MessageError, Reply, Request, decode, encode
 
 SMALL = {"window": 6, "tolerance": 0.5, "epsilon": 0.5, "delta": 0.25}
@@ -28,7 +29,7 @@ def twin(k, resync, **rules):
     staggered=st.booleans(),
 )
 def test_live_matches_naive(keys, k, resync, lag, staggered):
-    """Each instance completes its tuples in order, `lag` submissions behind; the clock is the sum of execution times."""
+    """Each instance completes its tuples in order, `lag` submissions behind; busy clock."""
     resync = resync or (9 if staggered else False)
     ref, learners = twin(k, int(resync), staggered=staggered)
     posg = POSG(k, **SMALL, clock="busy", resync=resync, synchronise="staggered" if staggered else "barrier")
@@ -71,8 +72,31 @@ def test_batch_is_looped_single(keys, cut, clamp):
     assert one.messages == many.messages
 
 
+def seen(scheduler):
+    """All that a user can see of a scheduler."""
+    keys, instances = range(4), range(scheduler.instances)
+    return {
+        **{name: getattr(scheduler, name) for name in ("phase", "epoch", "messages", "instances", "options")},
+        **{name: getattr(scheduler, name).tolist() for name in ("estimates", "active", "known", "awaited")},
+        "costs": [[scheduler.estimate(i, key) for key in keys] for i in instances],
+    }
+
+
+def assert_same_future(posg, fresh, rounds=20):
+    """Both do the same from here on: whatever either remembers would show."""
+    for key in [0, 1, 2, 3] * rounds:
+        i = posg.submit(key)
+        assert fresh.submit(key) == i
+        for each in (posg, fresh):
+            each.complete(i, key, COSTS[key], now=1.0)
+        assert seen(posg) == seen(fresh)
+
+
 def run_split(keys, k, deliver, **options):
-    """Drive both halves; `deliver(messages)` says which messages reach the scheduler now. Returns (scheduler, chosen)."""
+    """Drive both halves; `deliver(messages)` says which messages reach the scheduler now.
+
+    Returns (scheduler, chosen).
+    """
     scheduler = POSGScheduler(k, **SMALL, **options)
     shared = {name: options[name] for name in ("clock", "resend") if name in options}
     instances = [POSGInstance(i, **SMALL, **shared, incarnation=1) for i in range(k)]
@@ -183,8 +207,7 @@ def test_doubled_and_reordered_matrices_count_once():
     assert scheduler.receive(second)
     assert not scheduler.receive(second)
     assert not scheduler.receive(first)  # older than what is known
-    known = scheduler._scheduler[1][0].sum()
-    assert known == decode(second).W.sum()
+    assert scheduler.estimate(0, 0) == 3.0
 
 
 def test_a_lost_reply_does_not_stall():
@@ -231,7 +254,8 @@ def test_instances_join_leave_and_restart():
     assert scheduler.receive(joined.hello())
     assert scheduler.instances == 3
     assert scheduler.phase == "SEND_ALL"
-    # A fresh instance counts its busy time from 0; the scheduler lets it start at the mean of the others.
+    # A fresh instance counts its busy time from 0; the scheduler lets it start at the mean of the
+    # others.
     assert scheduler.estimates[2] == pytest.approx(scheduler.estimates[:2].mean())
     used = []
     for _ in range(60):
@@ -300,8 +324,58 @@ def test_state_and_pickle_go_on_where_they_were(keys, cut):
         assert part.submit(key) == i
         for posg in (whole, part):
             posg.complete(i, key, COSTS[key])
-    assert whole._ints.tolist() == part._ints.tolist()
-    assert whole._floats.tolist() == part._floats.tolist()
+    assert seen(whole) == seen(part)
+    assert_same_future(whole, part, rounds=5)
+
+
+def test_who_joined_is_in_the_state():
+    posg = POSG(2, **SMALL, clock="busy")
+    while posg.phase != "RUN":
+        posg.complete(posg.submit(0), 0, 1.0)
+    posg.join()
+    again = POSG.from_state(posg.state())
+    assert seen(again) == seen(posg)
+    assert again.instances == again.parameters["instances"] == 3
+    assert_same_future(posg, again)
+
+
+def test_a_scheduler_travels_by_pickle():
+    scheduler, instances = trained()
+    scheduler, instances = pickle.loads(pickle.dumps((scheduler, instances)))
+    assert scheduler.receive(POSGInstance(2, **SMALL, clock="busy", incarnation=1).hello())
+    for _ in range(20):
+        i, _ = scheduler.submit(0)
+        assert scheduler.active[i]
+    assert scheduler.estimates.max() > 0.0
+
+
+def test_options_are_those_of_the_dataclass():
+    names = ["instances", "window", "tolerance", "epsilon", "delta", "seed"]
+    for kind in (POSG, POSGScheduler):
+        parameters = inspect.signature(kind).parameters.values()
+        by_place = [p.name for p in parameters if p.kind is inspect.Parameter.POSITIONAL_OR_KEYWORD]
+        assert by_place == names
+        assert kind(3, 7, 0.5).window == 7
+        with pytest.raises(TypeError, match=f"{kind.__name__}: .*positional.*; it takes instances, window"):
+            kind(3, 7, 0.5, 0.05, 0.1, 0, "printed")
+        with pytest.raises(TypeError, match=f"{kind.__name__}: .*'windw'; it takes instances, window"):
+            kind(3, windw=7)
+        with pytest.raises(TypeError, match=f"{kind.__name__}: missing .*'instances'"):
+            kind()
+    with pytest.raises(TypeError, match=r"POSGInstance: .*'ties'; it takes instance, window"):
+        POSGInstance(0, ties="first")
+    instance = POSGInstance(1, 7, 0.5, 0.05, 0.1, 0, "printed", "ceil", "busy", 3)
+    assert (instance.instance, instance.window, instance.clock, instance.incarnation) == (1, 7, "busy", 3)
+    posg = POSG(3, window=10, seed=4, resync=None, timeout=False)
+    assert posg.parameters == POSG(**posg.parameters).parameters
+    assert (posg.resync, posg.timeout, posg.columns, posg.seed) == (False, False, 55, 4)
+    assert (POSG(3, window=10).resync, POSG(3, window=10).timeout) == (30, 30)
+
+
+def test_state_of_an_older_version_is_refused():
+    old = _state.pack("POSG", 1, {}, {})
+    with pytest.raises(ValueError, match="version 2 of POSG, got version 1"):
+        POSG.from_state(old)
 
 
 def test_state_of_another_kind_is_refused():
@@ -336,17 +410,16 @@ def test_reset_is_as_new():
     for key in [0, 1, 2, 3] * 20:
         posg.complete(posg.submit(key), key, COSTS[key])
     posg.reset()
-    assert posg._ints.tolist() == fresh._ints.tolist()
-    assert posg._floats.tolist() == fresh._floats.tolist()
+    assert seen(posg) == seen(fresh)
+    assert_same_future(posg, fresh)
 
 
 @pytest.mark.parametrize("elapsed", [-1.0, float("nan"), float("inf"), -float("inf"), "3", True])
 def test_bad_elapsed_changes_nothing(elapsed):
     posg = POSG(2, **SMALL)
-    before = posg._ints.tolist(), posg._floats.tolist()
     with pytest.raises((ValueError, TypeError), match="elapsed"):
         posg.complete(0, 1, elapsed)
-    assert (posg._ints.tolist(), posg._floats.tolist()) == before
+    assert_same_future(posg, POSG(2, **SMALL))
     instance = POSGInstance(0, **SMALL)
     learnt = instance.learner.state()
     with pytest.raises((ValueError, TypeError), match="cost"):
@@ -357,10 +430,9 @@ def test_bad_elapsed_changes_nothing(elapsed):
 @pytest.mark.parametrize("instance", [-1, 2, 0.5, True, None])
 def test_completing_where_no_instance_is(instance):
     posg = POSG(2, **SMALL)
-    before = posg._ints.tolist()
     with pytest.raises((ValueError, TypeError), match="instance"):
         posg.complete(instance, 1, 1.0)
-    assert posg._ints.tolist() == before
+    assert_same_future(posg, POSG(2, **SMALL))
 
 
 @pytest.mark.parametrize("now", [float("nan"), float("inf"), "noon"])
@@ -398,7 +470,7 @@ def test_messages_of_others_are_rejected_and_counted():
     foreign = POSGInstance(0, window=6, tolerance=0.5, epsilon=0.5, delta=0.25, seed=9, incarnation=1)
     wide = POSGInstance(0, window=6, tolerance=0.5, epsilon=0.1, delta=0.25, incarnation=1)
     good = send_matrices(scheduler, instances[0])
-    before = scheduler.estimates.tolist(), scheduler.phase, scheduler._scheduler[0].tolist()
+    before = seen(scheduler)
     bad = [
         send_matrices(scheduler, foreign),  # other hash functions
         send_matrices(scheduler, wide),  # another shape
@@ -409,7 +481,7 @@ def test_messages_of_others_are_rejected_and_counted():
     ]
     assert not any(scheduler.receive(message) for message in bad)
     assert scheduler.rejected == len(bad)
-    assert (scheduler.estimates.tolist(), scheduler.phase, scheduler._scheduler[0].tolist()) == before
+    assert seen(scheduler) == before
     with pytest.raises(TypeError, match="bytes"):
         scheduler.receive("text")
 

@@ -1,4 +1,5 @@
-"""Shedder and operator apart: the same as together when messages arrive, and sound when they do not."""
+"""Shedder and operator apart: the same as together when messages arrive, and sound when they do
+not."""
 
 import multiprocessing
 
@@ -8,7 +9,6 @@ from hypothesis import strategies as st
 
 from streamlb import LoadAwareShedder, RemoteOperator, RemoteShedder
 from streamlb.learning.messages import Matrices, Reply, Report, Request, decode, encode
-from streamlb.shedding import core
 
 COSTS = [1.0, 2.0, 5.0, 9.0]
 FATES = st.sampled_from(["now", "late", "lost", "twice"])
@@ -18,8 +18,21 @@ def cost_of(key):
     return COSTS[key % 4]
 
 
+def backlog(shedder):
+    """Return the wait that the shedder expects of a tuple that comes with the last one."""
+    return shedder.expected_wait(shedder.last)
+
+
+def seen(shedder):
+    """Return what can be seen of a shedder, but for the count of its bad messages."""
+    counts = shedder.offered, shedder.kept, shedder.matrices, shedder.replies, shedder.used, shedder.stale
+    where = shedder.phase, shedder.active, shedder.epoch, shedder.waiting, shedder.incarnation, shedder.sequence
+    return counts, where, shedder.last, backlog(shedder), shedder.average_wait, shedder.F.tolist(), shedder.W.tolist()
+
+
 class Link:
-    """Run a stream through shedder, queue and operator; `fate` says what happens to each message of the operator."""
+    """Run a stream through shedder, queue and operator; `fate` says what happens to each of the
+    operator's messages."""
 
     def __init__(self, shedder, operator, fate=lambda: "now"):
         self.shedder, self.operator, self.fate = shedder, operator, fate
@@ -72,13 +85,14 @@ def test_apart_is_together_when_messages_arrive(trace, reports, clock, sync):
             free = max(free, now) + cost_of(key)
             queue.append((key, free))
     assert link.shedder.phase == together.phase
-    assert link.shedder._s[core.CLOCK] == pytest.approx(together._s[core.CLOCK])
+    assert backlog(link.shedder) == pytest.approx(backlog(together))
     assert link.shedder.bad == link.shedder.stale == 0 or reports
 
 
 @given(TRACES, st.lists(FATES, min_size=1, max_size=30), st.sampled_from([0, 4]), st.booleans())
 def test_no_fate_of_messages_breaks_the_shedder(trace, fates, reports, garble):
-    """Whatever is late, lost, repeated, reordered or altered: no error, finite numbers, and nothing dropped before it knows."""
+    """Whatever is late, lost, repeated, reordered or altered: no error, finite numbers, no drop
+    before it knows."""
     turn = iter(fates * 400)
     shape = {"epsilon": 0.2, "delta": 0.25, "seed": 3, "reports": reports}
     link = Link(RemoteShedder(8.0, 4, timeout=3, **shape), RemoteOperator(4, 0.5, **shape), lambda: next(turn))
@@ -91,7 +105,7 @@ def test_no_fate_of_messages_breaks_the_shedder(trace, fates, reports, garble):
         if garble and i % 5 == 0:
             assert not link.shedder.receive(b"SLM\x01" + bytes(i % 40))
     shedder = link.shedder
-    assert abs(shedder._s[core.CLOCK]) < 1e9
+    assert abs(backlog(shedder)) < 1e9
     assert shedder.dropped == sum(link.decisions)
     assert shedder.waiting >= 0
 
@@ -133,7 +147,7 @@ def test_old_matrices_do_not_replace_new_ones():
     assert shedder.receive(second[-1])
     assert not shedder.receive(first[-1])
     shedder.offer("b", 60.0)
-    assert shedder.W[0].sum() / shedder.F[0].sum() == 5.0
+    assert shedder.estimate("a") == 5.0
 
 
 def test_an_operator_that_restarts():
@@ -167,7 +181,7 @@ def test_a_restarted_operator_counts_its_reports_anew():
 
 def test_messages_that_do_not_belong_are_counted_and_ignored():
     shedder, operator = trained()
-    before = shedder._s.copy()
+    before = seen(shedder)
     other_seed = RemoteOperator(window=2, seed=9)
     other_shape = RemoteOperator(window=2, epsilon=0.5)
     wrong = [b"", b"nonsense", encode(Request(0, 1, 0.0, 0.0)), encode(Report(3, 1, 4, 1.0, 1.0))]
@@ -177,7 +191,7 @@ def test_messages_that_do_not_belong_are_counted_and_ignored():
     assert sum(isinstance(decode(message), Matrices) for message in wrong[2:]) == 2
     assert not any(shedder.receive(message) for message in wrong)
     assert shedder.bad == len(wrong)
-    assert (shedder._s == before).all()
+    assert seen(shedder) == before
     with pytest.raises(TypeError, match="message must be bytes"):
         shedder.receive("text")
 
@@ -191,15 +205,15 @@ def test_the_operator_ignores_a_request_it_cannot_read():
 
 def test_bad_calls_change_nothing():
     shedder, operator = trained()
-    before = shedder._s.copy()
+    before = seen(shedder)
     with pytest.raises(ValueError, match="now must not go backwards"):
         shedder.offer("a", 1.0)
     with pytest.raises(TypeError, match="complete must be called on the RemoteOperator"):
         shedder.complete("a", 1.0)
-    assert (shedder._s == before).all()
+    assert seen(shedder) == before
     done = operator.completed
-    for elapsed, now in ((-1.0, 1.0), (1.0, float("nan"))):
-        with pytest.raises(ValueError, match="must be"):
+    for elapsed, now, name in ((-1.0, 1.0, "elapsed"), (1e101, 1.0, "elapsed"), (1.0, float("nan"), "now")):
+        with pytest.raises(ValueError, match=f"{name} must be"):
             operator.complete("a", elapsed, now)
     assert operator.completed == done
     for incarnation in (0, 2**63):
@@ -210,7 +224,8 @@ def test_bad_calls_change_nothing():
 
 
 def _operate(pipe):
-    """An operator in a process of its own: executes what comes, sends back its messages, ends at None."""
+    """An operator in a process of its own: executes what comes, sends back its messages, ends at
+    None."""
     operator = RemoteOperator(window=8, tolerance=0.2, reports=4)
     while (work := pipe.recv()) is not None:
         pipe.send(operator.complete(*work))
@@ -247,7 +262,8 @@ def test_two_processes():
 
 
 def test_a_restarted_operator_owes_nothing_of_its_old_queue():
-    """The backlog of the old life is no one's wait, and the clock is asked for again though no request was due."""
+    """The backlog of the old life is no one's wait, and the clock is asked for again though no
+    request was due."""
     shedder, operator = trained()
     shedder.offer("a", 10.0)
     for message in operator.complete("a", 1.0, 500.0, shedder.request):
@@ -270,7 +286,8 @@ WILD = st.one_of(
 
 @given(TRACES, st.lists(WILD, max_size=30), st.sampled_from([0, 1, 4]), st.booleans(), st.data())
 def test_wild_messages_never_break_the_shedder(trace, wild, reports, clamp, data):
-    """Bytes of any kind, whole messages with absurd numbers, cut and altered ones: counted, and the state stays finite."""
+    """Any bytes, whole messages with absurd numbers, cut and altered ones: counted, and the state
+    stays finite."""
     shape = {"epsilon": 0.2, "delta": 0.25, "seed": 3, "reports": reports}
     link = Link(RemoteShedder(8.0, 4, timeout=3, clamp=clamp, **shape), RemoteOperator(4, 0.5, **shape))
     now, received = 0.0, 0
@@ -282,13 +299,13 @@ def test_wild_messages_never_break_the_shedder(trace, wild, reports, clamp, data
             received += 1
     cut = encode(Report(0, 1, 4, 9.0, 9.0))
     at = data.draw(st.integers(0, len(cut) - 1))
-    before, bad = link.shedder._s.copy(), link.shedder.bad
+    before, bad = seen(link.shedder), link.shedder.bad
     altered = bytearray(cut)
     altered[at] ^= 1 << data.draw(st.integers(0, 7))
     assert not link.shedder.receive(cut[:at])
     assert not link.shedder.receive(bytes(altered))
     assert link.shedder.bad == bad + 2
-    assert (link.shedder._s == before).all()
+    assert seen(link.shedder) == before
     told = link.shedder.used + link.shedder.stale + link.shedder.bad
     assert told >= received + 2
-    assert abs(link.shedder._s[core.CLOCK]) < float("inf")
+    assert abs(backlog(link.shedder)) < float("inf")

@@ -101,7 +101,7 @@ def test_piggybacked_signals_match_naive(policy, sources, delay, proportional, h
 
 
 def test_one_source_without_piggybacking_is_routing_and_observing():
-    """The simulation is what a user does live: route a slot's messages, then report each worker's utilisation."""
+    """A user who routes a slot's messages and then reports utilisations does the same live."""
     keys = Zipf(100, 1.2).draw(4000, seed=1)
     capacities = np.array([40.0, 10.0, 10.0, 20.0]) * 1.25
     options = {"virtual": 10, "proportional": True, "hysteresis": 0.02}
@@ -193,6 +193,13 @@ def test_bad_input_changes_nothing(changed, error, match):
     with pytest.raises(error, match=match):
         simulate_capacity(**arguments)
     assert grouping.state() == before
+
+
+def test_a_misspelt_option_names_the_function():
+    with pytest.raises(TypeError, match=r"simulate_capacity: .*'slot'.*it takes stream, grouping, capacities, slots"):
+        simulate_capacity([1], KeyGrouping(2), [1, 1], slot=3)
+    with pytest.raises(TypeError, match=r"simulate_capacity: .*'capacities'"):
+        simulate_capacity([1], KeyGrouping(2))
 
 
 def test_bad_shapes_of_a_cluster():

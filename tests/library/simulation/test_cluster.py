@@ -10,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streamlb import DChoices, KeyGrouping, PartialKeyGrouping, ShuffleGrouping, Zipf, simulate_cluster
-from streamlb.simulation import cluster
 
 
 @given(
@@ -28,19 +27,14 @@ from streamlb.simulation import cluster
 def test_matches_naive(m, n, sources, network, in_flight, rate, slots, service, arrivals, seed):
     if in_flight is None and rate is None:
         rate = 1.0
-    comp = simulate_cluster(
-        Zipf(20, 1.0),
-        PartialKeyGrouping(n, sources, seed=seed),
-        messages=m,
-        service=service,
-        slots=slots,
-        network=network,
-        in_flight=in_flight,
-        rate=rate,
-        arrivals=arrivals,
-        seed=seed,
-    )
-    ready = None if rate is None else cluster._ready_times(m, rate, sources, arrivals, seed + 2).tolist()
+    options = dict(messages=m, service=service, slots=slots, network=network, arrivals=arrivals, seed=seed)
+
+    def run(**loop):
+        return simulate_cluster(Zipf(20, 1.0), PartialKeyGrouping(n, sources, seed=seed), **options, **loop)
+
+    comp = run(in_flight=in_flight, rate=rate)
+    # Without a limit on messages in flight, each is sent as soon as it is ready.
+    ready = None if rate is None else run(rate=rate).sent.tolist()
     workers = PartialKeyGrouping(n, sources, seed=seed).route_many(comp.keys).tolist()
     sent, done = naive.naive_cluster(workers, comp.service.tolist(), n, sources, network, in_flight, ready, slots)
     assert comp.workers.tolist() == workers
@@ -48,8 +42,13 @@ def test_matches_naive(m, n, sources, network, in_flight, rate, slots, service, 
     assert comp.done.tolist() == done
 
 
+def test_constant_arrivals_are_evenly_spaced():
+    result = simulate_cluster([1] * 7, KeyGrouping(2, 3), rate=4.0, arrivals="constant")
+    assert result.sent.tolist() == [i / 4 for i in range(7)]
+
+
 def mean_wait(slots, rate, service, m=400_000, runs=8):
-    """Mean waits of `runs` independent runs of one worker, the first tenth of each left out."""
+    """Return the mean waits of independent runs of one worker, without the first tenth of each."""
     waits = []
     for seed in range(runs):
         result = simulate_cluster(
@@ -67,7 +66,7 @@ def mean_wait(slots, rate, service, m=400_000, runs=8):
 
 
 def erlang_c(k, load):
-    """The chance to wait in M/M/k with `load` = arrival rate x mean service."""
+    """Return the chance to wait in M/M/k, where `load` is the arrival rate x the mean service."""
     top = load**k / math.factorial(k) * k / (k - load)
     return top / (sum(load**i / math.factorial(i) for i in range(k)) + top)
 
@@ -84,7 +83,11 @@ def erlang_c(k, load):
     ids=["M/M/1", "M/D/1", "M/M/3", "M/M/8"],
 )
 def test_waits_of_queueing_theory(slots, rate, service, expected):
-    """Within 4.5 standard errors of the mean of 8 runs (Student's t, 7 degrees): a false alarm in 400 for each case."""
+    """The mean wait is within 4.5 standard errors of that of theory.
+
+    The standard error is that of 8 runs (Student's t, 7 degrees of freedom), so each case has a
+    chance of 1 in 400 of a false alarm.
+    """
     waits = mean_wait(slots, rate, service)
     assert abs(waits.mean() - expected) < 4.5 * waits.std(ddof=1) / math.sqrt(waits.size)
     assert waits.std(ddof=1) < 0.1 * expected  # the test has power: five per cent off would be seen
@@ -92,7 +95,10 @@ def test_waits_of_queueing_theory(slots, rate, service, expected):
 
 @pytest.mark.parametrize("slots", [1, 2])
 def test_ciw_agrees_message_by_message(slots):
-    """The same gaps and service times through Ciw's first-come-first-served node: the same times to the last digit or so."""
+    """The same gaps and service times give the same times in Ciw's node, first come first served.
+
+    They agree to nearly the last digit.
+    """
     result = simulate_cluster(
         np.zeros(300, np.uint64),
         KeyGrouping(1),
@@ -126,7 +132,10 @@ def test_closed_loop_keeps_its_limit_and_saturates():
 
 
 def test_a_hot_key_is_the_bottleneck_of_key_grouping():
-    """With p_1 of all messages on one worker the throughput is at most 1 / p_1, and D-Choices is not bound by it."""
+    """With a share p_1 of all messages on one worker the throughput is at most 1 / p_1.
+
+    D-Choices is not bound by that.
+    """
     stream = Zipf(1000, 2.0)
     kg = simulate_cluster(stream, KeyGrouping(20, 4), messages=40_000, in_flight=100)
     dc = simulate_cluster(stream, DChoices(20, 4), messages=40_000, in_flight=100)
@@ -165,4 +174,6 @@ def test_bad_input(options, message):
         simulate_cluster([0, 1], grouping, **options)
     with pytest.raises(TypeError, match="grouping must be one of"):
         simulate_cluster([0, 1], "key", rate=1)
+    with pytest.raises(TypeError, match=r"simulate_cluster: .*'in_fligt'; it takes .*in_flight"):
+        simulate_cluster([0, 1], grouping, in_fligt=1)
     assert grouping.state() == before

@@ -1,4 +1,4 @@
-"""The simulated operator: every policy against an event-by-event twin, chunking, arrivals, bad input."""
+"""The simulated operator: policies against event-by-event twins, chunking, arrivals, bad input."""
 
 import numpy as np
 import pytest
@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from naive import posg as naive
 
 from streamlb import Zipf, analysis, execution_times, simulate_operator
-from streamlb.simulation import operator
+from streamlb.simulation.operator import ARRIVALS, POLICIES, simulate
 
 
 def stream(seed, m=400, keys=12):
@@ -96,20 +96,20 @@ def test_baselines_match_naive(policy, seed, k, delay, control, every, over):
     assert (comp.minimum, comp.maximum) == (comp.completion.min(), comp.completion.max())
 
 
-@pytest.mark.parametrize("policy", operator.POLICIES)
+@pytest.mark.parametrize("policy", POLICIES)
 def test_costs_beyond_the_floats_are_refused(policy):
     with pytest.raises(ValueError, match="costs must add up"):
         simulate_operator([1, 2, 3], [1e308] * 3, 1, policy)
 
 
-@pytest.mark.parametrize("policy", operator.POLICIES)
-@pytest.mark.parametrize("arrivals", operator.ARRIVALS)
+@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize("arrivals", ARRIVALS)
 def test_chunks_do_not_matter(policy, arrivals, monkeypatch):
     keys, costs = stream(1, 1000)
     options = {"window": 20, "tolerance": 0.3} if policy in ("posg", "one_column") else {}
     set_up = {"arrivals": arrivals, "burst": 7, "keep": True, "block": 30, "overprovisioning": 0.8, **options}
     whole = simulate_operator(keys, costs, 3, policy, **set_up)
-    monkeypatch.setattr(operator, "_CHUNK", 97)
+    monkeypatch.setattr(simulate, "_CHUNK", 97)
     parts = simulate_operator(keys, costs, 3, policy, **set_up)
     assert np.array_equal(whole.completion, parts.completion)
     assert np.array_equal(whole.assignment, parts.assignment)
@@ -191,8 +191,14 @@ def test_poisson_gaps_are_exponential():
     """Kolmogorov-Smirnov at p > 1e-6 on a fixed seed: a false alarm cannot come and go."""
     from scipy.stats import kstest
 
-    times = np.concatenate(list(operator._arrival_chunks("poisson", 20_000, 2.0, 1, 11, 1 << 16)))
-    assert kstest(np.diff(times), "expon", args=(0, 2.0)).pvalue > 1e-6
+    # All wait for a costly first tuple and cost nothing themselves: their waits tell when they
+    # came.
+    costs = np.zeros(20_000)
+    costs[0] = 80_000.0
+    stays = simulate_operator(
+        np.arange(20_000), costs, 1, "round_robin", 0.5, 11, arrivals="poisson", keep=True
+    ).completion
+    assert kstest(-np.diff(stays), "expon", args=(0, 2.0)).pvalue > 1e-6
 
 
 @pytest.mark.bound
@@ -206,6 +212,19 @@ def test_messages_stay_within_theorem_33():
             bounds = analysis.posg_message_bounds(20_000, 256, 4, resync or None)
             assert 0 < comp.messages["matrices"] <= bounds["matrices"]
             assert 0 < comp.messages["replies"] <= bounds["replies"]
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_a_misspelt_option_says_what_can_be_given(policy):
+    with pytest.raises(
+        TypeError, match=r"simulate_operator got an unexpected .*'windw'; it takes keys, costs"
+    ) as found:
+        simulate_operator([1], [1.0], 1, policy, windw=3)
+    told = str(found.value)
+    if policy in ("posg", "one_column"):
+        assert "takes window, tolerance" in told.split(";")[-1]
+    else:
+        assert told.endswith(f"policy {policy!r} takes no options")
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""The slotted simulator against its twin of dictionaries, Little's law, and the bound on gated bolts."""
+"""The slotted simulator against its naive twin, Little's law, and the bound on gated bolts."""
 
 import math
 
@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from naive import placement as naive
+from strategies import topologies
 from streamlb.analysis import busy_fraction_bound
-from test_placement import topologies
 
 from streamlb import Topology, even_schedule, pipeline_schedule, resource_aware_schedule, simulate_pipeline
 from streamlb.placement.examples import PAPER_NODES, paper_topology
@@ -50,7 +50,7 @@ def test_matches_naive(
         s.schedule.tolist(),
         **options,
     )
-    comp = simulate_pipeline(s, bins=25, **options)  # a bin a slot
+    comp = simulate_pipeline(s, bins=25, **options)  # one bin for each slot
     for name in ("entered", "refused", "resent", "crossed", "stayed", "stalled", "slots", "steps", "delivered"):
         assert getattr(comp, name) == ref[name], name
     assert comp.task_load.tolist() == ref["done"]
@@ -78,9 +78,12 @@ def test_a_line_of_one_takes_a_slot_a_hop():
 @pytest.mark.parametrize("load", [0.1, 0.5, 1.0])
 @pytest.mark.parametrize("case", ["linear", "linear5"])
 def test_latency_obeys_littles_law(case, load, gate):
-    """Over a run that starts and ends empty the law is an identity; only sums of floats round, which 1e-9 covers.
+    """Over a run that starts and ends empty the law is an identity.
 
-    A tuple that enters in slot a and leaves at the end of slot b is counted at the end of slots a..b-1: its latency less one.
+    Only sums of floats round, which 1e-9 covers.
+
+    A tuple that enters in slot a and leaves at the end of slot b is counted at the end of slots
+    a..b-1: its latency less one.
     """
     s = pipeline_schedule(paper_topology(case), PAPER_NODES[case])
     r = simulate_pipeline(s, gate=gate, load=load, slots=300, part=16, bandwidth=20, distance_cost=0.3, buffer=64)
@@ -99,7 +102,7 @@ def test_each_receiving_component_gets_a_copy(case):
 @pytest.mark.parametrize("case", list(PAPER_NODES))
 @pytest.mark.parametrize("stalls", [True, False])
 def test_a_gated_bolt_is_never_busier_than_its_bound(case, stalls):
-    """Exact: in each cycle of N steps a bolt gets at most a part from each upstream task."""
+    """This is exact: in a cycle of N steps a bolt gets at most a part from each upstream task."""
     topology, nodes = paper_topology(case), PAPER_NODES[case]
     part = 32
     r = simulate_pipeline(

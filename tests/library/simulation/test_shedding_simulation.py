@@ -1,4 +1,5 @@
-"""The simulated operator behind a shedder: against its twin and the live shedder; results, phases, bad input."""
+"""The simulated operator behind a shedder: against its twin and the live shedder; results, phases,
+bad input."""
 
 import naive
 import numpy as np
@@ -18,8 +19,23 @@ from streamlb import (
     seven_phases,
     simulate_shedding,
 )
-from streamlb.shedding import core
-from streamlb.simulation import shedding as module
+
+POLICIES = ["load_aware", "straw_man", "full_knowledge", "random", "none"]
+
+
+class Live:
+    """A shedder that the simulator does not know as one of streamlb's: each call is made."""
+
+    def __init__(self, shedder, costs=None):
+        self.shedder, self.complete = shedder, shedder.complete
+        self.costs = iter(costs) if isinstance(shedder, FullKnowledge) else None
+
+    @property
+    def active(self):
+        return self.shedder.active
+
+    def offer(self, key, now):
+        return self.shedder.offer(key, now, *(() if self.costs is None else (next(self.costs),)))
 
 
 def stream(m=3000, seed=1, exponent=1.0, keys=200):
@@ -74,16 +90,14 @@ def test_simulated_is_live_bit_for_bit(seed, underprovisioning, goal, reports):
     options = {"window": 32, "tolerance": 0.1, "goal": goal, "span": 50, "reports": reports, "seed": seed}
     simulated, live = LoadAwareShedder(6.4, **options), LoadAwareShedder(6.4, **options)
     result = simulate_shedding(keys, costs, simulated, underprovisioning=underprovisioning)
-    waits = np.zeros(700)
-    first = module._simulate_live(live, keys, costs, result.arrivals, waits)
-    np.testing.assert_array_equal(result.waits, waits)
-    assert result.active_from == first
-    for name in ("_s", "_ring", "F", "W", "snapshot", "counts", "values", "marks"):
-        np.testing.assert_array_equal(getattr(simulated, name), getattr(live, name))
+    called = simulate_shedding(keys, costs, Live(live), arrivals=result.arrivals)
+    np.testing.assert_array_equal(result.waits, called.waits)
+    assert result.active_from == called.active_from
+    assert simulated.state() == live.state()
     for build in (lambda: FullKnowledge(6.4, goal=goal), lambda: StrawMan(6.4, 3.0), lambda: RandomShedder(0.3, seed)):
         result = simulate_shedding(keys, costs, build(), underprovisioning=underprovisioning)
-        module._simulate_live(build(), keys, costs, result.arrivals, waits)
-        np.testing.assert_array_equal(result.waits, waits)
+        called = simulate_shedding(keys, costs, Live(build(), costs.tolist()), underprovisioning=underprovisioning)
+        np.testing.assert_array_equal(result.waits, called.waits)
 
 
 def test_any_object_with_the_two_calls_will_do():
@@ -117,7 +131,7 @@ def test_an_own_goal_simulates_as_the_built_in_one():
 
 def test_waits_are_those_of_a_queue():
     keys, costs = stream(2000)
-    for policy in ("load_aware", "straw_man", "full_knowledge", "random", "none"):
+    for policy in POLICIES:
         result = simulate_shedding(keys, costs, policy, seed=3)
         kept = np.flatnonzero(~result.dropped)
         ref = naive.kept_waits(result.arrivals.tolist(), costs.tolist(), kept.tolist())
@@ -128,7 +142,8 @@ def test_waits_are_those_of_a_queue():
 @pytest.mark.bound
 @pytest.mark.parametrize("underprovisioning", [-0.1, 0.0, 0.25, 0.9])
 def test_full_knowledge_never_passes_the_threshold(underprovisioning):
-    """A theorem (the rule keeps only what leaves the average in bounds), so no false alarm; the slack is rounding of the sums."""
+    """A theorem (the rule keeps only what leaves the average in bounds): no false alarm; the slack
+    is for rounding."""
     for seed in range(5):
         keys, costs = stream(4000, seed)
         result = simulate_shedding(keys, costs, "full_knowledge", 6.4, underprovisioning)
@@ -197,7 +212,7 @@ def test_results_say_what_happened():
 
 
 def test_an_empty_stream_and_one_tuple():
-    for policy in module.POLICIES:
+    for policy in POLICIES:
         empty = simulate_shedding([], [], policy)
         assert (empty.dropped_ratio, empty.average_wait, empty.average_completion) == (0, 0, 0)
         assert empty.windows()["wait"].size == 0
@@ -261,8 +276,36 @@ def test_options_do_not_go_with_an_object():
         simulate_shedding([1], [1.0], LoadAwareShedder(6.4), goal="bound")
 
 
-def test_one_signature_a_kernel():
-    """Kernels that are called from Python must always get the same types: see the contributors' guide."""
+@pytest.mark.parametrize("policy", POLICIES)
+def test_a_misspelt_option_names_the_function_that_was_called(policy):
+    words = "options must be empty" if policy in ("random", "none") else "^simulate_shedding: .*'gaol'.*it takes .*goal"
+    with pytest.raises(TypeError, match=words):
+        simulate_shedding([1], [1.0], policy, gaol="bound")
+
+
+def test_a_learning_straw_man_and_a_busy_shedder_run_by_their_calls():
+    """Neither can run compiled: the one learns its mean as it goes, the other has tuples of before
+    with its operator."""
+    keys, costs = stream(400)
+    ref, comp = StrawMan(6.4), StrawMan(6.4)
+    np.testing.assert_array_equal(
+        simulate_shedding(keys, costs, comp).waits, simulate_shedding(keys, costs, Live(ref)).waits
+    )
+    assert ref.mean_cost == comp.mean_cost > 0.0
+    busy = LoadAwareShedder(6.4, window=64)
+    busy.offer(1, 0.0)
+    simulate_shedding(keys, costs, busy)
+    assert (busy.offered, busy.outstanding) == (401, 1)
+
+
+def test_one_signature_for_each_kernel():
+    """Kernels that are called from Python must always get the same types: see the contributors'
+    guide."""
+    from numba.core.dispatcher import Dispatcher
+
+    from streamlb.shedding import local
+    from streamlb.simulation import shedding as simulator
+
     keys, costs = stream(500)
     simulate_shedding(keys, costs, window=32)
     simulate_shedding(keys.tolist(), costs.astype(np.float32), window=32, threshold=6)
@@ -271,5 +314,6 @@ def test_one_signature_a_kernel():
         shedder.offer(int(now), now)
         shedder.complete("a", now)
         shedder.complete("a", 1, now + 1) if shedder.outstanding else None
-    for kernel in (core.offer_local, core.complete_local, module._simulate_learnt, module._simulate_known):
-        assert len(kernel.signatures) <= 1
+    kernels = [one for room in (local, simulator) for one in vars(room).values() if isinstance(one, Dispatcher)]
+    assert len(kernels) > 8
+    assert all(len(kernel.signatures) <= 1 for kernel in kernels)

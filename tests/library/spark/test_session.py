@@ -61,7 +61,7 @@ def test_no_java_names_the_three_remedies(no_java, monkeypatch, tmp_path):
 
 
 def test_a_java_without_the_module_is_wrapped(no_java, monkeypatch, tmp_path):
-    """The script drops the flag that this Java refuses and hands on everything else, spaces included."""
+    """The script drops the flag that this Java refuses, and hands on all else, including spaces."""
     home = fake_java(tmp_path / "a java", "25.0.2", vector=False)
     with (home / "bin" / "java").open("a") as script:
         script.write("printf '<%s>' \"$@\"\n")
@@ -84,7 +84,7 @@ def test_the_wrapper_does_without_a_cache_folder(no_java, monkeypatch, tmp_path)
 
 
 def test_the_wheels_own_java_needs_and_gets_the_wrapper(monkeypatch, tmp_path):
-    """The real JRE of the wheel, which refuses Spark's flag by itself."""
+    """Take the real JRE of the wheel, which refuses Spark's flag."""
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.delenv("JAVA_HOME", raising=False)
     java = find_java()
@@ -126,7 +126,7 @@ def test_a_master_that_does_not_answer():
 
 @pytest.mark.spark
 def test_a_door_that_opens_but_never_answers():
-    """Something listens, and is no Spark master: the wait ends in time, and Java is gone afterwards."""
+    """Something listens that is no Spark master: the wait ends in time, and Java is gone then."""
     with socket.socket() as silent:
         silent.bind(("127.0.0.1", 0))
         silent.listen(8)

@@ -1,4 +1,4 @@
-"""A key lands on the same number in Python and in Spark SQL."""
+"""A key becomes the same number in Python and in Spark SQL."""
 
 import random
 
@@ -12,7 +12,10 @@ from streamlb.spark.session import spark_session
 
 
 def texts():
-    """Random unicode of every width, empty and long strings, and strings around the 4, 8 and 32 byte steps of the hash."""
+    """Give random unicode of every width, and empty and long strings.
+
+    Some lengths are around the hash's steps of 4, 8 and 32 bytes.
+    """
     rng = random.Random(3)
     alphabets = ["abc", "äöüß", "日本語", "😀🎉", "a\0\n\t ", "".join(map(chr, range(32, 0xD7FF, 97)))]
     drawn = ["".join(rng.choices(rng.choice(alphabets), k=rng.randrange(70))) for _ in range(600)]

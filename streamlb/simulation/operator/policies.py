@@ -1,0 +1,185 @@
+"""The policies of `simulate_operator`: one small class each, which keeps its state."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+import numpy as np
+
+from streamlb.learning.learner import EMPTY, LEARNER, LEARNING, Cells, Learners
+from streamlb.scheduling.posg.options import POSGOptions
+from streamlb.scheduling.posg.scheduler import PHASES, ROUND_ROBIN, count_messages, new_scheduler, scheduler_of
+from streamlb.simulation.operator.kernels import (
+    MESSAGE,
+    NOTE,
+    PROGRESS,
+    REPORT,
+    REPORTER,
+    Box,
+    Instances,
+    Stretch,
+    run_feedback,
+    run_full_knowledge,
+    run_least_work,
+    run_posg,
+    run_round_robin,
+    train,
+)
+
+
+class Policy:
+    """What chooses the instances: made for k of them, then given the tuples stretch by stretch.
+
+    `free` is when each instance has done all that it was given, `OPTIONS` names the options it
+    takes.
+    """
+
+    OPTIONS: tuple[str, ...] = ()
+
+    def __init__(self, k: int, seed: int, every: int, options: dict[str, Any]):
+        self.free = np.zeros(k)
+
+    def train(self, keys: np.ndarray, costs: np.ndarray, speeds: np.ndarray) -> None:
+        """Learn beforehand from the whole stream; only POSG does."""
+
+    def run(self, stretch: Stretch) -> int:
+        """Handle tuples and return how many; if not all, there is room now for the rest."""
+        handled = self._handle(stretch)
+        if handled < stretch.costs.size:
+            self._make_room()
+        return handled
+
+    def _handle(self, stretch: Stretch) -> int:
+        raise NotImplementedError
+
+    def _make_room(self) -> None:
+        raise NotImplementedError
+
+    def report(self) -> dict[str, Any]:
+        """Return the fields of `OperatorResult` that only this policy can fill."""
+        return {}
+
+
+class RoundRobin(Policy):
+    """The instances in turn."""
+
+    def __init__(self, k: int, seed: int, every: int, options: dict[str, Any]):
+        super().__init__(k, seed, every, options)
+        self.turn = 0
+
+    def _handle(self, stretch: Stretch) -> int:
+        self.turn = run_round_robin(stretch, self.turn, self.free)
+        return stretch.costs.size
+
+
+class FullKnowledge(Policy):
+    """Greedy on cumulated true execution times: the ideal of Rivetti et al. 2015."""
+
+    def __init__(self, k: int, seed: int, every: int, options: dict[str, Any]):
+        super().__init__(k, seed, every, options)
+        self.load = np.zeros(k)
+
+    def _handle(self, stretch: Stretch) -> int:
+        run_full_knowledge(stretch, self.free, self.load)
+        return stretch.costs.size
+
+
+class LeastWork(Policy):
+    """Greedy on true backlogs."""
+
+    def _handle(self, stretch: Stretch) -> int:
+        run_least_work(stretch, self.free)
+        return stretch.costs.size
+
+
+class Feedback(Policy):
+    """No sketch: instances report their clock every `every` completions."""
+
+    def __init__(self, k: int, seed: int, every: int, options: dict[str, Any]):
+        super().__init__(k, seed, every, options)
+        self.every, self.reporters, self.queue = every, np.zeros(k, REPORTER), np.zeros((k, 64), REPORT)
+
+    def _handle(self, stretch: Stretch) -> int:
+        return run_feedback(stretch, self.every, self.free, self.reporters, self.queue)
+
+    def _make_room(self) -> None:
+        k, capacity = self.queue.shape
+        wider = np.zeros((k, 2 * capacity), REPORT)
+        for i in range(k):
+            wider[i, :capacity] = np.roll(self.queue[i], -self.reporters["oldest"][i])
+        self.reporters["oldest"] = 0
+        self.queue = wider
+
+    def report(self) -> dict[str, Any]:
+        """Return the number of reports sent."""
+        return {"messages": {"reports": int((self.reporters["executed"] // self.every).sum())}}
+
+
+class POSG(Policy):
+    """The protocol of Rivetti et al. 2015, with the options of `streamlb.POSG`."""
+
+    OPTIONS = tuple(name for name in inspect.signature(POSGOptions).parameters if name not in ("instances", "seed"))
+
+    def __init__(self, k: int, seed: int, every: int, options: dict[str, Any]):
+        super().__init__(k, seed, every, options)
+        self.options = POSGOptions(instances=k, seed=seed, **options)
+        self.scheduler = scheduler_of.py_func(new_scheduler(self.options))[0]
+        learners = Learners(self._cells(k), np.full(self._shape(k), EMPTY), np.zeros(k, LEARNER))
+        rules = self.options.rules().view(LEARNING)
+        self.instances = Instances(self.free, learners, np.full(self._shape(k), EMPTY), rules)
+        self.box = self._new_box(16 + 4 * k)
+        self.notes, self.progress = np.zeros(64 + 8 * k, NOTE), np.zeros(1, PROGRESS)
+        self.progress["first_run"] = -1
+
+    def _shape(self, entries: int) -> tuple[int, int, int]:
+        return entries, self.options.rows, self.options.columns
+
+    def _cells(self, entries: int) -> Cells:
+        return Cells(np.zeros(self._shape(entries), np.int64), np.zeros(self._shape(entries)))
+
+    def _new_box(self, slots: int) -> Box:
+        return Box(np.full(slots, np.inf), np.zeros(slots, MESSAGE), self._cells(slots))
+
+    def train(self, keys: np.ndarray, costs: np.ndarray, speeds: np.ndarray) -> None:
+        """Give the scheduler matrices that the instances learnt beforehand."""
+        train(keys, costs, speeds, self.scheduler, self.instances)
+
+    def _handle(self, stretch: Stretch) -> int:
+        return run_posg(stretch, self.scheduler, self.instances, self.box, self.notes, self.progress)
+
+    def _make_room(self) -> None:
+        (due, messages, cells), slots = self.box, self.box.due.size
+        self.box = self._new_box(2 * slots)
+        wider = self.box.due, self.box.messages, *self.box.cells
+        for wide, narrow in zip(wider, (due, messages, *cells)):
+            wide[:slots] = narrow
+        self.notes = np.append(self.notes, np.zeros_like(self.notes))
+
+    def report(self) -> dict[str, Any]:
+        """Return when the scheduler ran, its phases, when matrices came, and the messages."""
+        taken, first_run = int(self.progress[0]["notes"]), int(self.progress[0]["first_run"])
+        notes = self.notes[:taken].tolist()
+        return {
+            "first_run": first_run if first_run >= 0 else None,
+            "phases": [(0, PHASES[ROUND_ROBIN]), *((t, PHASES[phase]) for t, phase, _ in notes if phase >= 0)],
+            "received": [(t, instance) for t, phase, instance in notes if phase < 0],
+            "messages": count_messages(self.scheduler, self.options),
+        }
+
+
+class OneColumn(POSG):
+    """POSG that knows no content: matrices of a single cell."""
+
+    def __init__(self, k: int, seed: int, every: int, options: dict[str, Any]):
+        super().__init__(k, seed, every, {"delta": 0.5, **options, "columns": 1})
+
+
+POLICIES: dict[str, type[Policy]] = {
+    "posg": POSG,
+    "round_robin": RoundRobin,
+    "full_knowledge": FullKnowledge,
+    "least_work": LeastWork,
+    "one_column": OneColumn,
+    "feedback": Feedback,
+}

@@ -1,0 +1,8 @@
+"""The claims of Rivetti et al. 2015 on POSG, proactive online shuffle grouping, and our own.
+
+`theory` has sections II to IV-A of the paper, `skew` its figure 4, `sweeps` its figures 5 to 9,
+`over_time` figures 10 and 11, `tweets` figure 12, and `own` what the paper does not say. Section
+IV-B is about sketches: its claims are in the package `sketches`.
+"""
+
+MODULES = ("theory", "skew", "sweeps", "over_time", "tweets", "own")
