@@ -26,6 +26,7 @@ import os
 import re
 
 import numba
+import numpy as np
 from llvmlite import ir
 from numba import config, types
 from numba.core.caching import CacheImpl, FunctionCache, _CacheLocator
@@ -36,7 +37,7 @@ from numba.core.imputils import impl_ret_borrowed
 from numba.core.registry import CPUDispatcher
 from numba.extending import intrinsic
 
-__all__ = ["cache_root", "njit"]
+__all__ = ["cache_root", "likely", "njit", "record"]
 
 _package = os.path.dirname(os.path.abspath(__file__))
 _imports = re.compile(r"^from (streamlb[\w.]*) import (\([^)]*\)|.*)$", re.MULTILINE)
@@ -50,6 +51,7 @@ def njit(**options):
     def kernel(function):
         door = numba.njit(pipeline_class=_DoorCompiler, no_cfunc_wrapper=True, **options)(function)
         if not isinstance(door, CPUDispatcher):
+            door.py_func = door
             return door  # NUMBA_DISABLE_JIT: the function itself
         if options.get("inline") != "always":
             part = _Part(function, options)
@@ -62,6 +64,14 @@ def njit(**options):
     return kernel
 
 
+def record(fields: list) -> np.dtype:
+    """Return the dtype of a record with these fields, which are attributes of its entries.
+
+    In compiled kernels they are that with any structured dtype, in plain Python only with this one.
+    """
+    return np.dtype((np.record, fields))
+
+
 @intrinsic
 def likely(typing_context, condition):
     """Return a condition, telling LLVM that it mostly holds, and what code to keep apart."""
@@ -72,6 +82,10 @@ def likely(typing_context, condition):
         return builder.call(expect, [args[0], bit(1)])
 
     return types.boolean(types.boolean), lower
+
+
+if getattr(config, "DISABLE_JIT", 0):  # kernels are plain functions, and so is what they call
+    likely = bool  # type: ignore[assignment]
 
 
 class _Part(CPUDispatcher):

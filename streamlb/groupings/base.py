@@ -14,13 +14,13 @@ from typing import Any, TypeVar
 import numpy as np
 
 from streamlb import _check, _state
-from streamlb._jit import njit
+from streamlb._jit import njit, record
 from streamlb._options import as_dict, bind, checked, show, takes
 from streamlb.keys import key_array, key_int
 
 # The start of meta: how many messages were routed, each counted once, and the seed of the hash
 # functions.
-SHARED = np.dtype([("messages", "i8"), ("seed", "u8")])
+SHARED = record([("messages", "i8"), ("seed", "u8")])
 _NO_WEIGHTS = np.empty(0, np.int64)
 MAX_WORKERS = 2**31 - 1
 
@@ -45,7 +45,7 @@ def source_of(source, load, meta):
     return source if source >= 0 else shared_of(meta).messages % load.shape[0]
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)  # compiled into its callers only, which count with or without a sign
 def weight_of(weights, i):
     """Return message i's weight; an empty array stands for ones."""
     return weights[i] if weights.size > 0 else np.int64(1)

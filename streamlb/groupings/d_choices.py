@@ -19,7 +19,7 @@ from dataclasses import KW_ONLY, dataclass
 import numpy as np
 
 from streamlb import _check
-from streamlb._jit import njit
+from streamlb._jit import njit, record
 from streamlb._options import checked, takes
 from streamlb.groupings.base import MAX_WORKERS, weight_of
 from streamlb.groupings.head import (
@@ -47,7 +47,7 @@ from streamlb.hashing import BLOCK, candidate, first_candidate, hash_one, key_ha
 from streamlb.sketches.space_saving import count_at, home_of
 
 # Each source's registers.
-SOURCE = np.dtype(
+SOURCE = record(
     [
         *HEAD,
         ("choices", "i8"),  # d
@@ -65,7 +65,7 @@ SOURCE = np.dtype(
     ]
 )
 # What all sources share.
-LISTS = np.dtype(
+LISTS = record(
     [
         ("epsilon", "f8"),
         ("fixed", "i8"),  # a d that was given, or 0
@@ -79,7 +79,7 @@ LISTS = np.dtype(
 )
 # A counter whose key is hot or was, since it got the counter. Records are found by their slot: the
 # first place tried is the slot modulo the room, then the ones after it.
-RECORD = np.dtype(
+RECORD = record(
     [
         ("slot", "i4"),  # the counter's slot + 1; 0: no record
         ("listed", "i4"),  # 1: in `order`
@@ -92,9 +92,9 @@ RECORD = np.dtype(
     ]
 )
 # A key's list of workers, found by the key's hash; length 0: no entry.
-ENTRY = np.dtype([("key", "u8"), ("place", "i8"), ("length", "i8")])
+ENTRY = record([("key", "u8"), ("place", "i8"), ("length", "i8")])
 # The weight that a source had sent when d changed, and what it became.
-CHANGE = np.dtype([("sent", "i8"), ("d", "i8")])
+CHANGE = record([("sent", "i8"), ("d", "i8")])
 
 # What a kernel knows of hot keys: LISTS, the three parts of one source, and the four parts that all
 # share.

@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 
 from streamlb import _check
-from streamlb._jit import njit
+from streamlb._jit import njit, record
 from streamlb._options import checked, takes
 from streamlb.groupings.base import SHARED, Grouping, GroupingOptions, send_to_lesser, weight_of
 from streamlb.hashing import Family, derive, family_of, first_candidate, key_hash, second_candidate
@@ -40,7 +40,7 @@ from streamlb.sketches.space_saving import (
 )
 
 # What all sources share; SHARED is the beginning of it.
-SETTINGS = np.dtype(
+SETTINGS = record(
     [
         *SHARED.descr,
         ("add", "u8"),  # the hash family of the seed, see `hashing.Family`

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from streamlb._jit import njit
+from streamlb._jit import njit, record
 from streamlb.groupings.base import weight_of
 from streamlb.groupings.head import (
     HEAD,
@@ -29,7 +29,7 @@ from streamlb.hashing import BLOCK
 from streamlb.sketches.space_saving import home_of
 
 # Each source's registers: HEAD, and the worker whose turn it is.
-SOURCE = np.dtype([*HEAD, ("next", "i8")])
+SOURCE = record([*HEAD, ("next", "i8")])
 
 
 @njit(nogil=True, forceinline=True)

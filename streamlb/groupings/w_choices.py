@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from streamlb._jit import njit
+from streamlb._jit import njit, record
 from streamlb.groupings.base import weight_of
 from streamlb.groupings.head import (
     HEAD,
@@ -32,7 +32,7 @@ from streamlb.hashing import BLOCK
 from streamlb.sketches.space_saving import home_of
 
 # Each source's registers: HEAD, and the cursor over the least loaded workers, see `to_least`.
-SOURCE = np.dtype([*HEAD, ("least", "i8"), ("next", "i8"), ("end", "i8"), ("wrap", "i8")])
+SOURCE = record([*HEAD, ("least", "i8"), ("next", "i8"), ("end", "i8"), ("wrap", "i8")])
 
 
 @njit(nogil=True, forceinline=True)

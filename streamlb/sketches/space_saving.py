@@ -19,12 +19,12 @@ from typing import Any
 import numpy as np
 
 from streamlb import _check, _state
-from streamlb._jit import likely, njit
+from streamlb._jit import likely, njit, record
 from streamlb.hashing import mix
 from streamlb.keys import key_batch
 from streamlb.sketches.count_min import check_mergeable
 
-REGISTERS = np.dtype(
+REGISTERS = record(
     [
         ("used", "i8"),  # how many counters hold a key: slots 0 to used - 1
         ("level", "i8"),  # the least count when it was last computed

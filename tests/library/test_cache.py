@@ -153,15 +153,19 @@ print(json.dumps([len(key_hash.signatures), len(key_hash.part.signatures)]))
     assert [path.name.split("-")[0] for path in tmp_path.rglob("*.nbi")] == ["key._route"]
 
 
-def test_kernels_over_plain_arrays_run_without_the_compiler(tmp_path):
+def test_kernels_run_without_the_compiler(tmp_path):
     """With NUMBA_DISABLE_JIT=1, for a debugger, they are plain functions that answer the same."""
     code = """
 import json
 import numpy as np
 import streamlb
-counts = streamlb.CountMin(seed=3)
-counts.update(streamlb.Zipf(50, 1.0).draw(20, 1))
-print(json.dumps(counts.counts.tolist()))
+found = [streamlb.KeyGrouping(7, seed=3).route_many([1, 2, 3, 2**63]).tolist()]
+found += [grouping(7, seed=3).route_many([1, 2, 1] * 99).tolist() for grouping in (streamlb.WChoices, streamlb.DChoices)]
+posg = streamlb.POSG(2, window=2, clock="busy")
+for key in [1, 2, 3] * 9:
+    found.append(posg.submit(key))
+    posg.complete(found[-1], key, float(key))
+print(json.dumps(found))
 """
     quiet = f"import numpy as np; np.seterr(over='ignore'){code}"
     assert answer(run(quiet, tmp_path, NUMBA_DISABLE_JIT="1")) == answer(run(code, tmp_path))

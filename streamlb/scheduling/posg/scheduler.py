@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from streamlb import _check
-from streamlb._jit import njit
+from streamlb._jit import njit, record
 from streamlb.hashing import sketch_family
 from streamlb.keys import key_int
 from streamlb.learning import messages
@@ -35,7 +35,7 @@ PHASES = ("ROUND_ROBIN", "SEND_ALL", "WAIT_ALL", "RUN")
 # next, tuples since the phase began, tuples that the phase may last before something is due, tuples
 # submitted, whether the last of them carries a request; and counters of matrices and replies taken,
 # requests sent, synchronisations done, synchronisations given up waiting for, and messages ignored.
-SCHEDULER = np.dtype(
+SCHEDULER = record(
     [
         ("phase", "i8"),
         ("epoch", "i8"),
@@ -57,7 +57,7 @@ SCHEDULER = np.dtype(
 # applied, and what is to be added to the clocks that it reports; whether it takes part, whether it
 # has sent matrices, the epochs of its last request and of its last reply, and the numbers of the
 # tuple for which it was last chosen and of the one from which on it is to be asked alone.
-INSTANCE = np.dtype(
+INSTANCE = record(
     [
         ("clock", "f8"),
         ("assigned", "f8"),
