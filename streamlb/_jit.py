@@ -32,6 +32,8 @@ from numba import config, types
 from numba.core.caching import CacheImpl, FunctionCache, _CacheLocator
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import Compiler, Flags
+from numba.core.cpu import CPUContext
+from numba.core.imputils import impl_ret_borrowed
 from numba.core.registry import CPUDispatcher
 from numba.extending import intrinsic
 
@@ -106,14 +108,6 @@ class _Part(CPUDispatcher):
         self.overloads[tuple(cres.signature.args)] = cres
 
 
-class _DoorLibrary(JITCodeLibrary):
-    """The code of a door, optimised once: Numba's first round serves reference counts only."""
-
-    def _optimize_final_module(self):
-        passes, builder = self._codegen._module_pass_manager()
-        passes.run(self._final_module, builder)
-
-
 class _PartLibrary(JITCodeLibrary):
     """The code of a part: it is optimised, and becomes machine code, in the doors that use it."""
 
@@ -143,18 +137,54 @@ class _Flags(Flags):
         return _inherited.setdefault(tuple(map(str, flags.values().items())), flags)
 
 
+class _Context(CPUContext):
+    """Numba's target, where a flat array becomes records by a change of type and no more.
+
+    Numba's own `view` compiles a test for each pair of types, 50 ms apiece, of what always holds
+    here, and keeps the path to an error in every kernel.
+    """
+
+    def get_function(self, fn, sig, _firstcall=True):
+        """Return what generates the code of a call."""
+        if isinstance(fn, types.BoundFunction) and fn.get_impl_key(sig) == "array.view":
+            found, wanted = fn.this, sig.return_type
+            if found.ndim == 1 and found.layout == wanted.layout == "C":
+                return functools.partial(self._view, found, wanted)
+        return super().get_function(fn, sig, _firstcall)
+
+    def _view(self, found, wanted, builder, args, _loc=None):
+        from numba.np.arrayobj import populate_array  # here, because reading a cached kernel needs none of it
+
+        array = self.make_array(found)(self, builder, args[0])
+        view = self.make_array(wanted)(self, builder)
+        before, after = (self.get_constant(types.intp, self._itemsize(kind.dtype)) for kind in (found, wanted))
+        count = builder.udiv(builder.mul(array.nitems, before), after)
+        populate_array(
+            view,
+            data=builder.bitcast(array.data, view.data.type),
+            shape=[count],
+            strides=[after],
+            itemsize=after,
+            meminfo=array.meminfo,
+            parent=array.parent,
+        )
+        return impl_ret_borrowed(self, builder, wanted, view._getvalue())
+
+    def _itemsize(self, kind):
+        return self.get_abi_sizeof(self.get_data_type(kind))
+
+
 class _DoorCompiler(Compiler):
     def __init__(self, typingctx, targetctx, library, args, return_type, flags, locals):
-        library = _DoorLibrary(targetctx.codegen(), "door")
-        library.enable_object_caching()
         super().__init__(typingctx, targetctx, library, args, return_type, _Flags(flags), locals)
+        self.state.targetctx.__class__ = _Context  # a copy of Numba's, made for this kernel
 
 
-class _PartCompiler(Compiler):
+class _PartCompiler(_DoorCompiler):
     def __init__(self, typingctx, targetctx, library, args, return_type, flags, locals):
         flags.no_compile = True
         library = _PartLibrary(targetctx.codegen(), "part")
-        super().__init__(typingctx, targetctx, library, args, return_type, _Flags(flags), locals)
+        super().__init__(typingctx, targetctx, library, args, return_type, flags, locals)
 
 
 class _Cache(FunctionCache):

@@ -7,6 +7,7 @@ Spark, so that workers find compiled kernels and never compile the same one at t
 from __future__ import annotations
 
 import contextlib
+import gc
 import sys
 import time
 from collections.abc import Callable
@@ -168,6 +169,17 @@ STEPS: list[tuple[str, Callable[[], None]]] = [
 ]
 
 
+@contextlib.contextmanager
+def _rare_collections():
+    """Let Python look for garbage less often: compiling makes many objects, and little of it."""
+    before = gc.get_threshold()
+    gc.set_threshold(50_000, 20, 50)
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)
+
+
 def _mark() -> None:
     """Leave a note in the cache that all is there, for `streamlb info`."""
     from streamlb._jit import warm_mark
@@ -191,11 +203,12 @@ def warmup(progress: bool = True) -> float:
     """
     start = time.perf_counter()
     live = progress and sys.stderr.isatty()  # a log file gets the last line only
-    for number, (name, step) in enumerate(STEPS, 1):
-        if live:
-            sys.stderr.write(f"\rstreamlb: preparing kernels {number}/{len(STEPS)}: {name:<20}")
-            sys.stderr.flush()
-        step()
+    with _rare_collections():
+        for number, (name, step) in enumerate(STEPS, 1):
+            if live:
+                sys.stderr.write(f"\rstreamlb: preparing kernels {number}/{len(STEPS)}: {name:<20}")
+                sys.stderr.flush()
+            step()
     _mark()
     seconds = time.perf_counter() - start
     if progress:

@@ -154,7 +154,7 @@ print(json.dumps([len(key_hash.signatures), len(key_hash.part.signatures)]))
 
 
 def test_kernels_run_without_the_compiler(tmp_path):
-    """With NUMBA_DISABLE_JIT=1, for a debugger, kernels are plain functions."""
+    """With NUMBA_DISABLE_JIT=1, for a debugger, they are plain functions that answer the same."""
     code = """
 import json
 import numpy as np
