@@ -35,7 +35,7 @@ from numba.core.compiler import Compiler, Flags
 from numba.core.registry import CPUDispatcher
 from numba.extending import intrinsic
 
-__all__ = ["cache_root", "likely", "njit", "plain", "record"]
+__all__ = ["cache_root", "likely", "njit", "record"]
 
 _package = os.path.dirname(os.path.abspath(__file__))
 _imports = re.compile(r"^from (streamlb[\w.]*) import (\([^)]*\)|.*)$", re.MULTILINE)
@@ -49,6 +49,7 @@ def njit(**options):
     def kernel(function):
         door = numba.njit(pipeline_class=_DoorCompiler, no_cfunc_wrapper=True, **options)(function)
         if not isinstance(door, CPUDispatcher):
+            door.py_func = door
             return door  # NUMBA_DISABLE_JIT: the function itself
         if options.get("inline") != "always":
             part = _Part(function, options)
@@ -59,6 +60,14 @@ def njit(**options):
         return door
 
     return kernel
+
+
+def record(fields: list) -> np.dtype:
+    """Return the dtype of a record with these fields, which are attributes of its entries.
+
+    In compiled kernels they are that with any structured dtype, in plain Python only with this one.
+    """
+    return np.dtype((np.record, fields))
 
 
 @intrinsic
@@ -73,18 +82,8 @@ def likely(typing_context, condition):
     return types.boolean(types.boolean), lower
 
 
-if getattr(config, "DISABLE_JIT", 0):
+if getattr(config, "DISABLE_JIT", 0):  # kernels are plain functions, and so is what they call
     likely = bool  # type: ignore[assignment]
-
-
-def record(fields):
-    """Return the type of a record whose fields kernels and Python reach by name: `own.total`."""
-    return np.dtype((np.record, fields))
-
-
-def plain(kernel):
-    """Return a kernel as the Python function that it was written as."""
-    return getattr(kernel, "py_func", kernel)
 
 
 class _Part(CPUDispatcher):

@@ -20,7 +20,8 @@ class Trace(Stream):
     ----------
     source : array-like or path
         Keys (see `streamlb.key_array`), or a file. A path that ends in ``.parquet`` or is a folder
-        is read as Parquet, one in ``.npy`` as NumPy, anything else as text with one key on each line.
+        is read as Parquet, one in ``.npy`` as NumPy, anything else as text with one key in each
+        line.
     column : str, optional
         The Parquet column; needed for Parquet alone.
 

@@ -46,6 +46,7 @@ def is_block(index):
     """Return whether an index is a stretch of given length, as in `at : at + BLOCK`."""
     return (
         isinstance(index, ast.Slice)
+        and index.lower is not None
         and isinstance(index.upper, ast.BinOp)
         and ast.dump(index.upper.left) == ast.dump(index.lower)
     )

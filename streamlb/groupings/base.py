@@ -45,8 +45,7 @@ def source_of(source, load, meta):
     return source if source >= 0 else shared_of(meta).messages % load.shape[0]
 
 
-# Loops index by signed or by unsigned numbers; so this one is compiled into them and not cached.
-@njit(nogil=True)
+@njit(nogil=True)  # compiled into its callers only, which count with or without a sign
 def weight_of(weights, i):
     """Return message i's weight; an empty array stands for ones."""
     return weights[i] if weights.size > 0 else np.int64(1)

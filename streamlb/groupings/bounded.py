@@ -20,7 +20,7 @@ from typing import NamedTuple
 import numpy as np
 
 from streamlb import _check
-from streamlb._jit import njit
+from streamlb._jit import njit, record
 from streamlb._options import checked, takes
 from streamlb.groupings.base import SHARED, Grouping, GroupingOptions, rest_of
 from streamlb.ratios import ceil_share, fraction_of, terms_of
@@ -28,7 +28,7 @@ from streamlb.ratios import ceil_share, fraction_of, terms_of
 # What follows SHARED in meta. The limit is over / under of what a source has sent, and `share` is
 # the float of that fraction. `max_probes` is where a search for room ends, `probes` counts the
 # places that all messages have looked at, and `most` those of the message that looked at the most.
-BOUNDED = np.dtype(
+BOUNDED = record(
     [
         ("over", "i8"),
         ("under", "i8"),

@@ -18,17 +18,17 @@ from dataclasses import KW_ONLY, dataclass
 import numpy as np
 
 from streamlb import _check
-from streamlb._jit import njit
+from streamlb._jit import njit, record
 from streamlb._options import checked, takes
 from streamlb.groupings.base import shared_of, source_of, weight_of
 from streamlb.groupings.bounded import BoundedGrouping, BoundedOptions, bounded_of, room_level, sent_of
 from streamlb.hashing import derive, family_of, key_hash
 
 # A point of the ring and the worker whose place it is; points are sorted by hash.
-POINT = np.dtype([("hash", "u8"), ("worker", "i8")])
+POINT = record([("hash", "u8"), ("worker", "i8")])
 # For a point, the first one after it that is not known to be full at this level. Loads never fall,
 # so a walk may jump there until the level rises. A level of 0 marks a record that is not in use.
-SKIP = np.dtype([("level", "i8"), ("point", "i8")])
+SKIP = record([("level", "i8"), ("point", "i8")])
 # points POINT[points] and arcs int64[2**k], views of the array `ring`.
 Ring = namedtuple("Ring", ["points", "arcs"])
 

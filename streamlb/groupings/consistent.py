@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from streamlb import _check, _state
-from streamlb._jit import njit
+from streamlb._jit import njit, record
 from streamlb._options import checked, takes
 from streamlb.groupings.base import (
     MAX_WORKERS,
@@ -58,7 +58,7 @@ from streamlb.keys import key_array
 
 # What follows SHARED in meta: how many messages make a time slot (0: they make none), and how many
 # slots were ended by `next_slot` or `observe`.
-SLOTS = np.dtype([("messages", "i8"), ("ended", "i8")])
+SLOTS = record([("messages", "i8"), ("ended", "i8")])
 
 _START, _SLOT_WORDS = SHARED.itemsize // 8, SLOTS.itemsize // 8
 _INNER = {

@@ -19,7 +19,7 @@ from dataclasses import KW_ONLY, dataclass
 import numpy as np
 
 from streamlb import _check
-from streamlb._jit import njit, plain, record
+from streamlb._jit import njit, record
 from streamlb._options import checked, takes
 from streamlb.groupings.base import MAX_WORKERS, weight_of
 from streamlb.groupings.head import (
@@ -532,7 +532,7 @@ class DChoices(HeadGrouping):
 
     def _empty_hot(self, records: int, entries: int, room: int) -> np.ndarray:
         hot = np.zeros(self._hot_size(records, entries, room), np.int64)
-        lists = plain(lists_of)(hot)
+        lists = lists_of.py_func(hot)
         lists["epsilon"], lists["fixed"] = self.epsilon, self.choices or 0
         lists["records"], lists["entries"], lists["room"] = records, entries, room
         return hot
@@ -544,15 +544,15 @@ class DChoices(HeadGrouping):
 
     def _hot(self, hot: np.ndarray, source: int) -> Hot:
         """Return what is known of a source's hot keys."""
-        lists = plain(lists_of)(hot)
-        return plain(hot_of)(hot, source, (self.sources, self.workers), int(lists["records"]), int(lists["entries"]))
+        lists = lists_of.py_func(hot)
+        return hot_of.py_func(hot, source, (self.sources, self.workers), int(lists["records"]), int(lists["entries"]))
 
     def _make_room(self) -> None:
         """Give the kernels room for sketches, records and lists; lists are made anew."""
         super()._make_room()
         load, meta, sketch, hot = self._state
         _, own = self._records(meta)
-        lists = plain(lists_of)(hot)
+        lists = lists_of.py_func(hot)
         records, entries, room = (int(lists[name]) for name in ("records", "entries", "room"))
         while 4 * (int(own["records"].max()) + 1) > 3 * records:
             records *= 2
@@ -619,7 +619,7 @@ class DChoices(HeadGrouping):
     def _restore(self, arrays: dict[str, np.ndarray]) -> None:
         hot = arrays.get("hot")
         if hot is not None and hot.dtype == np.int64 and hot.ndim == 1 and hot.size > _HEADER:
-            lists = plain(lists_of)(hot)
+            lists = lists_of.py_func(hot)
             sizes = [int(lists[name]) for name in ("records", "entries", "room")]
             if min(sizes) > 0 and hot.size == self._hot_size(*sizes):
                 self._state = (*self._state[:3], hot)

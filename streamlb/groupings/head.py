@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 
 from streamlb import _check
-from streamlb._jit import njit, plain, record
+from streamlb._jit import njit, record
 from streamlb._options import checked, takes
 from streamlb.groupings.base import SHARED, Grouping, GroupingOptions, send_to_lesser, weight_of
 from streamlb.hashing import BLOCK, Family, derive, family_of, first_candidate, key_hash, second_candidate
@@ -73,7 +73,9 @@ Source = namedtuple("Source", ["load", "settings", "family", "own", "counters"])
 # A cursor over the workers that have the least load, see `to_least`.
 Cursor = namedtuple("Cursor", ["next", "end", "wrap", "least"])
 
-SPAN = 8 * BLOCK  # how many messages of a source are counted before they are sent: what lies between stays in the cache
+# How many messages of a source are counted before they are sent; what lies between stays in the
+# cache.
+SPAN = 8 * BLOCK
 _GUARD = 50  # with the guard a key is not called hot before it was seen this often
 _MOST_COUNTERS = 2**28
 _FIRST_ROOM = 1024  # counters of a sketch that has seen nothing, if its capacity is larger
@@ -367,7 +369,7 @@ class HeadGrouping(Grouping):
 
     def _records(self, meta: np.ndarray) -> tuple[np.void, np.ndarray]:
         """Return the record SETTINGS and the sources' registers, views of meta."""
-        return plain(settings_of)(meta), plain(registers_of)(meta).view(self._Source)
+        return settings_of.py_func(meta), registers_of.py_func(meta).view(self._Source)
 
     def _empty_sketches(self, settings: np.void, room: int, wide: int) -> np.ndarray:
         """Return rows with room for so many counters each, and note their size in the settings."""
@@ -382,7 +384,7 @@ class HeadGrouping(Grouping):
         """Return a source's sketch."""
         settings, own = self._records(self._state[1])
         sizes = (int(settings[name]) for name in ("room", "table", "wide"))
-        return plain(sketch_of)(self._state[2][source], *sizes, own["sketch"][source])
+        return sketch_of.py_func(self._state[2][source], *sizes, own["sketch"][source])
 
     def _make_room(self) -> None:
         """Give the kernels the room that they have asked for."""

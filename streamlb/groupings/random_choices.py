@@ -17,7 +17,7 @@ from dataclasses import KW_ONLY, dataclass
 import numpy as np
 
 from streamlb import _check
-from streamlb._jit import njit
+from streamlb._jit import njit, record
 from streamlb._options import checked, takes
 from streamlb.groupings.base import shared_of, source_of, weight_of
 from streamlb.groupings.bounded import BoundedGrouping, BoundedOptions, bounded_of, room_level, sent_of
@@ -25,7 +25,7 @@ from streamlb.hashing import GOLDEN, family_of, first_candidate, key_hash, later
 
 # How far a key's sequence is known to be full: its first `probes` places are, at this level. A
 # level of 0 marks a record that is not in use.
-MEMO = np.dtype([("key", "u8"), ("level", "i8"), ("probes", "i8")])
+MEMO = record([("key", "u8"), ("level", "i8"), ("probes", "i8")])
 # What one source has: its loads int64[workers], and its memo MEMO[256].
 Source = namedtuple("Source", ["load", "memo"])
 

@@ -14,25 +14,25 @@ from collections import namedtuple
 
 import numpy as np
 
-from streamlb._jit import njit
+from streamlb._jit import njit, record
 
 # A virtual worker: the worker that holds it, and that worker's next virtual worker by number (END
 # behind the last one).
-VIRTUAL = np.dtype([("owner", "u4"), ("next", "i4")])
+VIRTUAL = record([("owner", "u4"), ("next", "i4")])
 # What a source knows beside its map: how many workers there are, removed ones included, which
 # policy it follows, the signals it has applied, the virtual workers it has moved, and (LRU only)
 # the last in the chain of those that were never busy.
-SOURCE = np.dtype([("workers", "i8"), ("policy", "i8"), ("clock", "i8"), ("moves", "i8"), ("last_fresh", "i8")])
+SOURCE = record([("workers", "i8"), ("policy", "i8"), ("clock", "i8"), ("moves", "i8"), ("last_fresh", "i8")])
 # A worker in a source's map: how many virtual workers it holds (0 once it is removed: all others
 # keep one), the first of them by number, how many it waits for (above 0 while it is idle) or waits
 # to give (below 0 while it is busy), the clock when it last received one, and the time slots in
 # which it last signalled and was last busy (-1 for never).
-WORKER = np.dtype(
+WORKER = record(
     [("held", "i4"), ("first", "i4"), ("wants", "i8"), ("got_at", "i8"), ("signalled", "i8"), ("busy_slot", "i8")]
 )
 # A worker's neighbours in a chain. The last link of a chain, number END, belongs to no worker: it
 # joins the chain's end to its start.
-LINK = np.dtype([("before", "i4"), ("after", "i4")])
+LINK = record([("before", "i4"), ("after", "i4")])
 # One source's map, made of views: source SOURCE, virtual VIRTUAL[virtual workers], workers
 # WORKER[workers], and the chains LINK[workers + 1]. `idle` is the queue of those that wait for
 # virtual workers, first come, first served. `busy` is for FCFS the queue of those that wait to give

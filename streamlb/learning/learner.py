@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from streamlb import _check, _state
-from streamlb._jit import njit
+from streamlb._jit import njit, record
 from streamlb._options import as_dict, checked, options_of, takes
 from streamlb.hashing import mix, sketch_column, sketch_family
 from streamlb.keys import key_int
@@ -29,12 +29,12 @@ from streamlb.sketches.count_min import sketch_shape
 # What an instance knows beside its cells: executions since the last look at stability; whether it
 # is past START; looks at stability so far; pairs of matrices sent; the sum of all execution times;
 # the relative error at the last look.
-LEARNER = np.dtype(
+LEARNER = record(
     [("since", "i8"), ("stabilizing", "i8"), ("looks", "i8"), ("sent", "i8"), ("busy", "f8"), ("error", "f8")]
 )
 # How instances learn: executions between two looks, whether empty cells count in the relative
 # error, and its bound.
-LEARNING = np.dtype([("window", "i8"), ("printed", "i8"), ("tolerance", "f8")])
+LEARNING = record([("window", "i8"), ("printed", "i8"), ("tolerance", "f8")])
 
 # Cells of a stack of pairs, int64 and float64[entries, rows, columns].
 Cells = namedtuple("Cells", "F W")

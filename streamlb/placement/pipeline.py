@@ -17,13 +17,13 @@ from typing import Any
 import numpy as np
 
 from streamlb import _check
-from streamlb._jit import njit
+from streamlb._jit import njit, record
 from streamlb.placement import matrices, refine
 from streamlb.placement.placement import Placement
 from streamlb.placement.topology import Topology, checked_topology
 
 # A stream between two components, and its stage.
-STREAM = np.dtype([("sender", "i8"), ("receiver", "i8"), ("stage", "i8")])
+STREAM = record([("sender", "i8"), ("receiver", "i8"), ("stage", "i8")])
 
 # Where tasks run. node int64[tasks]; offsets int64[n + 1], where each component's tasks begin;
 # sorted int64[tasks], the tasks by component and node; first int64[n, N + 1], where those of a

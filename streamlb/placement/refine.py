@@ -13,14 +13,14 @@ from collections import namedtuple
 
 import numpy as np
 
-from streamlb._jit import njit
+from streamlb._jit import njit, record
 from streamlb.rng import permutation
 
 # A component: its number of tasks, the load that each of them carries as a share of all load, and
 # its partners, partners[first_partner:end_partner].
-COMPONENT = np.dtype([("tasks", "i8"), ("load", "f8"), ("first_partner", "i8"), ("end_partner", "i8")])
+COMPONENT = record([("tasks", "i8"), ("load", "f8"), ("first_partner", "i8"), ("end_partner", "i8")])
 # The component at the other end of a stream, and the stream's share of all traffic.
-PARTNER = np.dtype([("component", "i8"), ("traffic", "f8")])
+PARTNER = record([("component", "i8"), ("traffic", "f8")])
 
 # What is given: column int64[t, N], components COMPONENT[n], partners PARTNER[2 e] (each stream
 # stands there once for each of its ends), and the load factor, a float.

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from streamlb import _check
-from streamlb._jit import njit
+from streamlb._jit import njit, record
 from streamlb._options import checked, options_of, takes
 from streamlb.rng import random_unit
 from streamlb.shedding.clock import BACKWARDS, CLOCK, DROP, KEEP, add_cost, see_time, verdict
@@ -25,7 +25,7 @@ from streamlb.shedding.rules import GOAL, GoalOptions
 from streamlb.shedding.shedder import GoalShedder, Shedder, check_time, clock_record, in_one
 
 # A shedder that watches a goal and hears nothing.
-WATCHER = np.dtype([("clock", CLOCK), ("goal", GOAL)])
+WATCHER = record([("clock", CLOCK), ("goal", GOAL)])
 
 
 @njit(cache=True, nogil=True, forceinline=True)

@@ -21,12 +21,12 @@ from collections import namedtuple
 
 import numpy as np
 
-from streamlb._jit import njit
+from streamlb._jit import njit, record
 from streamlb.learning.learner import Cells, estimate_cost, find_columns, mean_cost
 from streamlb.shedding.rules import GOAL, count_wait, violates
 
 # The estimate of when the operator will be done. The first two are settings.
-CLOCK = np.dtype(
+CLOCK = record(
     [
         ("clamp", "i8"),  # 1: the clock runs on while the operator is idle
         ("growth", "f8"),  # every cost is multiplied by this: 1 and the safety share
@@ -38,9 +38,9 @@ CLOCK = np.dtype(
     ]
 )
 # What the tuples kept since some point in time do to the clock: x -> max(x + added, idle).
-SHIFT = np.dtype([("added", "f8"), ("idle", "f8")])
+SHIFT = record([("added", "f8"), ("idle", "f8")])
 # How shedder and operator talk: all settings.
-PROTOCOL = np.dtype(
+PROTOCOL = record(
     [
         ("exact", "i8"),  # 1: a reply sets the clock by the shift since, 0: by the difference
         ("reports", "i8"),  # executions between two reports, 0 for none
@@ -52,7 +52,7 @@ PROTOCOL = np.dtype(
     ]
 )
 # Where they stand with each other.
-EXCHANGE = np.dtype(
+EXCHANGE = record(
     [
         ("phase", "i8"),  # NOP, SEND or RUN
         ("active", "i8"),  # 1: the goal is watched
@@ -72,7 +72,7 @@ EXCHANGE = np.dtype(
         ("reported", "i8"),  # executions at the last report
     ]
 )
-SHEDDER = np.dtype([("clock", CLOCK), ("goal", GOAL), ("protocol", PROTOCOL), ("exchange", EXCHANGE)])
+SHEDDER = record([("clock", CLOCK), ("goal", GOAL), ("protocol", PROTOCOL), ("exchange", EXCHANGE)])
 
 # What a step of the shedder works on: its SHEDDER record (an array of one), ring and marks; the
 # matrices; the hash functions and int64[rows] for the columns of a key.

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from streamlb import _check, _state
-from streamlb._jit import njit
+from streamlb._jit import njit, record
 from streamlb._options import options_dict, takes
 from streamlb.keys import key_array, key_int
 from streamlb.learning.learner import (
@@ -53,7 +53,7 @@ from streamlb.shedding.rules import PRINTED, ShedderOptions
 from streamlb.shedding.shedder import LearntShedder, check_time
 
 # The operator: how it learns, how many tuples it has executed, and when it was done with the last.
-OPERATOR = np.dtype([("rules", LEARNING), ("done", "i8"), ("wall", "f8")])
+OPERATOR = record([("rules", LEARNING), ("done", "i8"), ("wall", "f8")])
 
 # What an execution works on: the OPERATOR record and the learner, each an array or a stack of one.
 Operator = namedtuple("Operator", "own learners")

@@ -13,12 +13,12 @@ from typing import Any
 import numpy as np
 
 from streamlb import _check
-from streamlb._jit import njit
+from streamlb._jit import njit, record
 from streamlb._options import checked
 from streamlb.learning.learner import LearnerOptions
 
 # What a shedder aims at (the first four, settings), and what it remembers of the tuples it kept.
-GOAL = np.dtype(
+GOAL = record(
     [
         ("kind", "i8"),  # AVERAGE, WINDOWED, BOUND, PERCENTILE, LISTING or OWN
         ("threshold", "f8"),  # the bound on the wait

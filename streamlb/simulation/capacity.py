@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from streamlb import _check
-from streamlb._jit import njit
+from streamlb._jit import njit, record
 from streamlb._options import bind, checked, signature_of
 from streamlb.groupings.base import SHARED, Grouping, shared_of, source_of
 from streamlb.groupings.consistent import ConsistentGrouping, send
@@ -37,12 +37,12 @@ from streamlb.keys import key_array
 
 # A worker: when it will be free, how long it takes for a message, and of the messages that arrived
 # in the current slot the sum and the maximum of their latencies and their number.
-SERVICE = np.dtype([("free", "f8"), ("time", "f8"), ("latency", "f8"), ("worst", "f8"), ("count", "i8")])
+SERVICE = record([("free", "f8"), ("time", "f8"), ("latency", "f8"), ("worst", "f8"), ("count", "i8")])
 # What a worker says (IDLE, BUSY, or 0 for nothing) and how strongly, as `apply_signal` takes them.
-SIGNAL = np.dtype([("sign", "i8"), ("strength", "f8")])
+SIGNAL = record([("sign", "i8"), ("strength", "f8")])
 # Messages in a row: when the first one arrives, the time from one to the next, and the grouping's
 # slot.
-ARRIVALS = np.dtype([("time", "f8"), ("gap", "f8"), ("slot", "i8")])
+ARRIVALS = record([("time", "f8"), ("gap", "f8"), ("slot", "i8")])
 
 _CHUNK = 1 << 18
 

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from streamlb import _check
-from streamlb._jit import njit
+from streamlb._jit import njit, record
 from streamlb._options import bind, checked, shows
 from streamlb.groupings.base import Grouping
 from streamlb.keys import key_array
@@ -26,12 +26,12 @@ from streamlb.streams import Stream
 
 # An event: when it happens, how many events were entered before it (which breaks ties), its source,
 # and whether it is an acknowledgement that is back (1) or a message that may be sent (0).
-EVENT = np.dtype([("time", "f8"), ("order", "i8"), ("source", "i8"), ("is_back", "i8")])
+EVENT = record([("time", "f8"), ("order", "i8"), ("source", "i8"), ("is_back", "i8")])
 # How many events the heap holds, and how many were ever entered.
-COUNTS = np.dtype([("held", "i8"), ("entered", "i8")])
+COUNTS = record([("held", "i8"), ("entered", "i8")])
 # A source: the number of its next message, its messages in flight, and whether it waits (1) for one
 # of them to come back before it may send again.
-SOURCE = np.dtype([("next", "i8"), ("in_flight", "i8"), ("waits", "i8")])
+SOURCE = record([("next", "i8"), ("in_flight", "i8"), ("waits", "i8")])
 
 # events EVENT[size], a binary heap with the earliest event first; counts COUNTS[1].
 Heap = namedtuple("Heap", ["events", "counts"])

@@ -165,8 +165,11 @@ def test_validate_from_a_bare_checkout_in_a_folder_with_a_space(tmp_path):
     for name in ("streamlb", "analysis", "validation"):
         shutil.copytree(ROOT / name, checkout / name, ignore=ignore)
     shutil.copy(ROOT / "setup.cfg", checkout)
-    (checkout / "validation" / "claims" / "zz_where.py").write_text(
-        "from ..claim import Claim, Experiment, Verdict\n"
+    package = checkout / "validation" / "claims" / "pipe"
+    init = package / "__init__.py"
+    init.write_text(init.read_text() + "\nMODULES += ('where',)\n")
+    (package / "where.py").write_text(
+        "from ...claim import Claim, Experiment, Verdict\n"
         "import streamlb\n"
         "WHERE = Experiment('where', lambda p: [{'seed': 1}], lambda seed: {'file': streamlb.__file__})\n"
         "CLAIMS = [Claim('OWN-WHERE', 'OWN', 'a', 'here', 's', 'c', 'k', WHERE, "

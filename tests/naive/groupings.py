@@ -73,7 +73,10 @@ def naive_pairs(keys, workers):
 
 
 def naive_fewest_choices(shares, n, epsilon, distinct):
-    """d for shares in descending order; distinct workers are no fewer than those which the hashes reach on average."""
+    """Return d for shares in descending order.
+
+    Distinct workers are no fewer than those which the hashes reach on average.
+    """
     if not shares:
         return min(2, n)
     d = _least_that_fits(shares, n, epsilon, False)
@@ -147,7 +150,7 @@ class NaiveChoices(_Naive):
         return count >= self.theta * view.total and count > 0
 
     def least(self, candidates, at, load):
-        """The place of the first least loaded candidate: from the front, or from place `at` on and round."""
+        """Return the place of the first least loaded candidate, from place `at` on and round."""
         d = len(candidates)
         order = [(at + i) % d for i in range(d)] if self.rotate else range(d)
         return min(order, key=lambda place: load[candidates[place]])

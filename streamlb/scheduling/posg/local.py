@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from streamlb import _check, _state
-from streamlb._jit import njit
+from streamlb._jit import njit, record
 from streamlb._options import options_dict, options_of, takes
 from streamlb.keys import key_array, key_int
 from streamlb.learning.learner import (
@@ -45,7 +45,7 @@ from streamlb.scheduling.posg.scheduler import (
 # For each instance: tuples submitted to it, tuples that it completed, which of them carries a
 # request (0: none), and what the request says: its epoch, and what the scheduler believed once that
 # tuple was assigned, namely the instance's clock and the sum of all that was ever assigned to it.
-TRAFFIC = np.dtype(
+TRAFFIC = record(
     [
         ("submitted", "i8"),
         ("completed", "i8"),

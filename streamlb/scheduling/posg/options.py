@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from streamlb import _check
+from streamlb._jit import record
 from streamlb._options import checked
 from streamlb.learning.learner import LearnerOptions
 
@@ -34,7 +35,7 @@ NEVER = np.iinfo(np.int64).max
 # others are 1 where an option has its second value: ties are broken by least recent use, clocks
 # behind the present count as the present, unseen keys cost nothing, instances are asked one at a
 # time, instances report busy time, and matrices are sent only when they changed.
-SETTINGS = np.dtype(
+SETTINGS = record(
     [
         ("instances", "i8"),
         ("rows", "i8"),

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from streamlb import _check
-from streamlb._jit import njit
+from streamlb._jit import njit, record
 from streamlb._options import as_dict, options_of, takes
 from streamlb.keys import key_int
 from streamlb.learning.learner import EMPTY, LONGEST, Cells, CostLearner, LearnerOptions, worth_sending
@@ -32,7 +32,7 @@ from streamlb.scheduling.posg.scheduler import (
 
 # What the scheduler knows of the present life of an instance: its incarnation (0: not heard of,
 # _LEFT: it left before it said anything) and the number of the last matrices taken.
-LIFE = np.dtype([("incarnation", "i8"), ("sequence", "i8")])
+LIFE = record([("incarnation", "i8"), ("sequence", "i8")])
 
 _LEFT = -1
 _REFRESH = 8  # pairs held back in a row after which one is sent nevertheless: the last one sent may have been lost

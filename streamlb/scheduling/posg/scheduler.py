@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from streamlb import _check
-from streamlb._jit import njit
+from streamlb._jit import njit, record
 from streamlb.hashing import sketch_family
 from streamlb.keys import key_int
 from streamlb.learning import messages
@@ -35,7 +35,7 @@ PHASES = ("ROUND_ROBIN", "SEND_ALL", "WAIT_ALL", "RUN")
 # next, tuples since the phase began, tuples that the phase may last before something is due, tuples
 # submitted, whether the last of them carries a request; and counters of matrices and replies taken,
 # requests sent, synchronisations done, synchronisations given up waiting for, and messages ignored.
-SCHEDULER = np.dtype(
+SCHEDULER = record(
     [
         ("phase", "i8"),
         ("epoch", "i8"),
@@ -57,11 +57,11 @@ SCHEDULER = np.dtype(
 # applied, and what is to be added to the clocks that it reports; whether it takes part, whether it
 # has sent matrices, the epochs of its last request and of its last reply, and the numbers of the
 # tuple for which it was last chosen and of the one from which on it is to be asked alone.
-INSTANCE = np.dtype(
+INSTANCE = record(
     [
         ("clock", "f8"),
         ("assigned", "f8"),
-        ("mean", "f8"),
+        ("average", "f8"),
         ("correction", "f8"),
         ("offset", "f8"),
         ("active", "i8"),
@@ -289,7 +289,7 @@ def choose_instance(now, scheduler):
 @njit(cache=True, nogil=True, forceinline=True)
 def estimate_at(i, scheduler):
     """Return what the key with the columns `scheduler.at` is expected to cost on instance i."""
-    unseen = 0.0 if scheduler.settings[0].unseen_zero == 1 else scheduler.instances[i].mean
+    unseen = 0.0 if scheduler.settings[0].unseen_zero == 1 else scheduler.instances[i].average
     return estimate_cost(scheduler.at, i, scheduler.cells, unseen)
 
 
@@ -331,7 +331,7 @@ def accept_matrices(i, source, from_cells, scheduler):
     """Take entry `source` of a stack of pairs as the matrices of instance i."""
     instance, own = scheduler.instances[i], scheduler.own[0]
     copy_pair(source, from_cells, i, scheduler.cells)
-    instance.mean = mean_cost(i, scheduler.cells)
+    instance.average = mean_cost(i, scheduler.cells)
     instance.known = 1
     own.matrices += 1
     if own.phase != ROUND_ROBIN:
@@ -373,11 +373,11 @@ def enter_instance(i, scheduler):
     for j in range(instances.size):
         if instances[j].active == 1 and instances[j].known == 1:
             clock += instances[j].clock
-            cost += instances[j].mean
+            cost += instances[j].average
             known += 1
     fresh = instances[i]
     fresh.clock = clock / known if known > 0 else 0.0
-    fresh.mean = cost / known if known > 0 else 0.0
+    fresh.average = cost / known if known > 0 else 0.0
     fresh.offset = fresh.clock if settings.busy == 1 else 0.0  # a fresh instance counts its busy time from 0
     fresh.assigned = fresh.correction = 0.0
     fresh.active = 1

@@ -12,7 +12,7 @@ from collections import namedtuple
 
 import numpy as np
 
-from streamlb._jit import njit
+from streamlb._jit import njit, record
 from streamlb.learning.learner import (
     add_execution,
     copy_pair,
@@ -35,11 +35,11 @@ from streamlb.scheduling.posg.scheduler import (
 # Feedback, for each instance. The scheduler knows the clock reported last, the tuples and the mean
 # cost that it covers, and the tuples sent there. The instance has executed tuples and was busy with
 # them. Its reports on their way are a ring: where the oldest is, and how many there are.
-REPORTER = np.dtype(
+REPORTER = record(
     [
         ("clock", "f8"),
         ("covered", "i8"),
-        ("mean", "f8"),
+        ("average", "f8"),
         ("sent", "i8"),
         ("executed", "i8"),
         ("busy", "f8"),
@@ -48,11 +48,11 @@ REPORTER = np.dtype(
     ]
 )
 # A report on its way: when it arrives, the clock, the tuples executed and the time they took.
-REPORT = np.dtype([("due", "f8"), ("clock", "f8"), ("executed", "i8"), ("busy", "f8")])
+REPORT = record([("due", "f8"), ("clock", "f8"), ("executed", "i8"), ("busy", "f8")])
 
 # A message of POSG on its way, in a slot of the box: its rank among those that arrive together,
 # whether it brings the slot's matrices (1) or is a reply (0), who sent it, and what a reply says.
-MESSAGE = np.dtype(
+MESSAGE = record(
     [
         ("rank", "i8"),
         ("brings_matrices", "i8"),
@@ -66,7 +66,7 @@ MESSAGE = np.dtype(
 # Where a run of POSG is: whether it stopped after a tuple that needs attention, the instance of
 # that tuple, whether it ended a window there; the phase noted last, the notes taken, and how many
 # tuples had been submitted when the scheduler first ran (-1: it did not yet).
-PROGRESS = np.dtype(
+PROGRESS = record(
     [
         ("stopped", "i8"),
         ("instance", "i8"),
@@ -78,7 +78,7 @@ PROGRESS = np.dtype(
 )
 # A note: before which tuple the scheduler entered a phase, or received the matrices of an instance.
 # The other of the two is -1.
-NOTE = np.dtype([("tuple", "i8"), ("phase", "i8"), ("instance", "i8")])
+NOTE = record([("tuple", "i8"), ("phase", "i8"), ("instance", "i8")])
 
 # Tuples while no speed changes: the number of the first; keys uint64[m], arrivals and costs
 # float64[m], speeds float64[k]; network times of a tuple and of a message; the completion times
@@ -165,13 +165,13 @@ def run_feedback(stretch, every, free, reporters, queue):
                 report = queue[i, own.oldest]
                 own.clock = report.clock
                 own.covered = report.executed
-                own.mean = report.busy / report.executed
+                own.average = report.busy / report.executed
                 own.oldest = (own.oldest + 1) % capacity
                 own.waiting -= 1
             silent += own.covered == 0
             if own.sent < reporters[fewest].sent:
                 fewest = i
-            level = own.clock + (own.sent - own.covered) * own.mean
+            level = own.clock + (own.sent - own.covered) * own.average
             if level < least:
                 least = level
                 best = i

@@ -14,14 +14,14 @@ from collections import namedtuple
 
 import numpy as np
 
-from streamlb._jit import njit
+from streamlb._jit import njit, record
 from streamlb.hashing import mix
 from streamlb.rng import random_unit
 
 # How a run goes. `load` is the chance that a part comes in at a spout task in a slot, `stalls` is 1
 # when the steps pause for bolts that are behind, and `drain` is the most slots that a run goes on
 # for once the spouts are closed.
-SETTINGS = np.dtype(
+SETTINGS = record(
     [
         ("slots", "i8"),
         ("drain", "i8"),
@@ -39,13 +39,13 @@ SETTINGS = np.dtype(
 )
 # A task: whether it is a spout's (1) or a bolt's (0), and its output streams, [first_stream,
 # end_stream).
-TASK = np.dtype([("is_spout", "i8"), ("first_stream", "i8"), ("end_stream", "i8")])
+TASK = record([("is_spout", "i8"), ("first_stream", "i8"), ("end_stream", "i8")])
 # What one task sends to one component: pairs [first_pair, first_pair + width), and the place within
 # them of the pair that takes the next odd tuple.
-STREAM = np.dtype([("first_pair", "i8"), ("width", "i8"), ("next_odd", "i8")])
+STREAM = record([("first_pair", "i8"), ("width", "i8"), ("next_odd", "i8")])
 # Two tasks that talk, their nodes, the stage of their stream, and how many slots a tuple takes from
 # one to the other.
-PAIR = np.dtype(
+PAIR = record(
     [
         ("sender", "i8"),
         ("receiver", "i8"),
@@ -56,22 +56,22 @@ PAIR = np.dtype(
     ]
 )
 # A node: where its tasks begin in `Network.node_tasks`, and how many there are.
-NODE = np.dtype([("first", "i8"), ("count", "i8")])
+NODE = record([("first", "i8"), ("count", "i8")])
 
 # What a task has: tuples waiting in its buffer and the sum of their births, tuples on their way to
 # it, tuples that it holds for sending, and all that it has handled.
-QUEUE = np.dtype([("waiting", "i8"), ("births", "f8"), ("coming", "i8"), ("held", "i8"), ("handled", "i8")])
+QUEUE = record([("waiting", "i8"), ("births", "f8"), ("coming", "i8"), ("held", "i8"), ("handled", "i8")])
 # What a pair's sender holds for its receiver, and the slot from which it may try to send again.
-PENDING = np.dtype([("tuples", "i8"), ("births", "f8"), ("retry", "i8")])
+PENDING = record([("tuples", "i8"), ("births", "f8"), ("retry", "i8")])
 # Tuples on their way to one task that arrive in one slot.
-FLIGHT = np.dtype([("tuples", "i8"), ("births", "f8")])
+FLIGHT = record([("tuples", "i8"), ("births", "f8")])
 # What a node's link can still send and receive in this slot.
-LINK = np.dtype([("send", "i8"), ("receive", "i8")])
+LINK = record([("send", "i8"), ("receive", "i8")])
 
 # Counts over a whole run. `created` are tuples that tasks emitted, `consumed` are tuples that tasks
 # handled, `moved` is the last slot in which anything moved, and `peak` the most tuples in buffers
 # and windows at once.
-TOTALS = np.dtype(
+TOTALS = record(
     [
         ("entered", "i8"),
         ("refused", "i8"),
@@ -89,7 +89,7 @@ TOTALS = np.dtype(
 # One point of the series over time: tuples handled by sinks, the sum of their latencies, the
 # largest share of the memory in use, and the tuples anywhere in the cluster summed over the slots
 # of the bin.
-BIN = np.dtype([("delivered", "i8"), ("latency", "f8"), ("memory", "f8"), ("present", "f8")])
+BIN = record([("delivered", "i8"), ("latency", "f8"), ("memory", "f8"), ("present", "f8")])
 
 # tasks TASK[tasks], streams STREAM[streams], pairs PAIR[pairs] sorted by sender and stream, nodes
 # NODE[nodes], node_tasks int64[tasks] sorted by node, schedule int64[steps, nodes].

@@ -141,7 +141,7 @@ def test_state_pickle_copy_and_reset(name):
 
 
 def test_lists_grow_and_travel():
-    """Long lists for many hot keys; a restored grouping makes them anew and goes on the same way."""
+    """Long lists for many hot keys; a restored grouping makes them anew and goes on alike."""
     keys = Zipf(10_000, 1.1).draw(60_000, seed=2)
     ref = DChoices(200, 3, seed=1, theta=0.001, guard=False).route_many(keys)
     grouping, parts = DChoices(200, 3, seed=1, theta=0.001, guard=False), []

@@ -37,7 +37,7 @@ def test_expected_workers_by_enumeration(n, d, h):
 
 
 def test_expected_workers_by_sympy():
-    """A worker is missed by one hash with chance 1 - 1/n; by linearity b = n (1 - (1 - 1/n)^(hd))."""
+    """A hash misses a worker with chance 1 - 1/n; by linearity b = n (1 - (1 - 1/n)^(hd))."""
     n, k = sympy.symbols("n k", positive=True, integer=True)
     b = sympy.Function("b")
     solution = sympy.rsolve(b(k + 1) - b(k) - (1 - b(k) / n), b(k), {b(0): 0})
@@ -149,7 +149,10 @@ def test_memory_cost_counts_by_hand():
 @pytest.mark.bound
 @pytest.mark.parametrize(("workers", "exponent"), [(20, 1.4), (50, 1.4), (50, 2.0), (100, 2.0)])
 def test_partial_key_cannot_beat_its_lower_bound(workers, exponent):
-    """Imbalance >= p_1/2 - 1/n with p_1 the measured share: the two workers of key 0 hold all of it. No false alarm."""
+    """Imbalance >= p_1/2 - 1/n with p_1 the measured share: two workers hold all of key 0.
+
+    There is no false alarm.
+    """
     keys = Zipf(10_000, exponent).draw(100_000, seed=workers)
     grouping = PartialKeyGrouping(workers, 5, seed=1)
     grouping.route_many(keys)
@@ -158,7 +161,9 @@ def test_partial_key_cannot_beat_its_lower_bound(workers, exponent):
 
 @pytest.mark.bound
 def test_memory_stays_below_the_estimate():
-    """Pairs <= sum over keys of min(occurrences, choices), every key counted with the d of its time: no false alarm for PKG.
+    """Pairs <= sum over keys of min(occurrences, choices), with the d of each key's time.
+
+    There is no false alarm for PKG.
 
     For W-Choices the head is that of any time, so keys that were hot for a while count with n: at
     most 5n more of them.
@@ -175,7 +180,7 @@ def test_memory_stays_below_the_estimate():
 @pytest.mark.bound
 @pytest.mark.parametrize("exponent", [0.8, 1.4, 2.0])
 def test_w_choices_levels_what_two_choices_leave(exponent):
-    """Two choices alone leave a gap of about log2(ln n) = 1.6 messages, which the head then fills from below.
+    """Two choices alone leave a gap of about log2(ln n) = 1.6 messages, which the head then fills.
 
     The tolerance is three times that, over 40 seeds: a grouping that ignores loads has a spread of
     dozens.
