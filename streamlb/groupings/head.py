@@ -73,7 +73,9 @@ Source = namedtuple("Source", ["load", "settings", "family", "own", "counters"])
 # A cursor over the workers that have the least load, see `to_least`.
 Cursor = namedtuple("Cursor", ["next", "end", "wrap", "least"])
 
-SPAN = 8 * BLOCK  # how many messages of a source are counted before they are sent: what lies between stays in the cache
+# How many messages of a source are counted before they are sent; what lies between stays in the
+# cache.
+SPAN = 8 * BLOCK
 _GUARD = 50  # with the guard a key is not called hot before it was seen this often
 _MOST_COUNTERS = 2**28
 _FIRST_ROOM = 1024  # counters of a sketch that has seen nothing, if its capacity is larger
