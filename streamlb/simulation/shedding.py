@@ -435,7 +435,9 @@ def simulate_shedding(
 def _check_options(name: str, policy: _Policy, options: dict[str, Any]) -> None:
     """Refuse options that a named policy does not take."""
     if options and not policy.takes:
-        raise TypeError(f"options must be empty for the policy {name!r}, got {', '.join(options)}")
+        raise TypeError(
+            f"simulate_shedding: the policy {name!r} takes no options, got {', '.join(options)}; leave them out"
+        )
     for option in options:
         if option not in policy.takes:
             raise TypeError(

@@ -13,6 +13,7 @@ index of slots, -1 where free, its size a power of two; registers int64[4], a `R
 
 from __future__ import annotations
 
+import math
 from collections import namedtuple
 from typing import Any
 
@@ -22,6 +23,7 @@ from streamlb import _check, _state
 from streamlb._jit import likely, njit, record
 from streamlb.hashing import mix
 from streamlb.keys import key_batch
+from streamlb.ratios import fraction_of
 from streamlb.sketches.count_min import check_mergeable
 
 REGISTERS = record(
@@ -327,7 +329,7 @@ class SpaceSaving:
         """
         threshold = _check.real("threshold", threshold, 0, 1, low_open=True)
         rows = self._rows()
-        return rows[rows["count"] >= threshold * self.total]
+        return rows[rows["count"] >= math.ceil(fraction_of(threshold) * self.total)]
 
     def merge(self, other: SpaceSaving) -> None:
         """Take in another sketch of the same capacity; every guarantee then holds for both streams.

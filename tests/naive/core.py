@@ -3,6 +3,8 @@
 import math
 import struct
 
+from naive.ratios import fraction_of
+
 MASK = 2**64 - 1
 GOLDEN = 0x9E3779B97F4A7C15
 
@@ -193,5 +195,6 @@ class SpaceSaving:
 
     def heavy_hitters(self, threshold):
         total = sum(row[1] for row in self.rows)
-        found = [tuple(row) for row in self.rows if row[1] >= threshold * total]
+        least = fraction_of(threshold) * total
+        found = [tuple(row) for row in self.rows if row[1] >= least]
         return sorted(found, key=lambda row: (-row[1], row[0]))

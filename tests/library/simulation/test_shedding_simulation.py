@@ -257,8 +257,8 @@ def test_seven_phases_are_as_described():
             "arrivals must not decrease, got .* at position 1",
         ),
         (([1, 2], [1.0, 1.0]), {"arrivals": [-1.0, 0.5]}, ValueError, "arrivals must be finite and at least 0"),
-        (([1], [1.0]), {"policy": "random", "goal": "bound"}, TypeError, "options must be empty"),
-        (([1], [1.0]), {"policy": "random", "share": 0.5}, TypeError, "options must be empty"),
+        (([1], [1.0]), {"policy": "random", "goal": "bound"}, TypeError, "^simulate_shedding: .*takes no options"),
+        (([1], [1.0]), {"policy": "random", "share": 0.5}, TypeError, "^simulate_shedding: .*takes no options"),
     ],
 )
 def test_bad_input_is_refused(arguments, options, error, words):
@@ -278,7 +278,11 @@ def test_options_do_not_go_with_an_object():
 
 @pytest.mark.parametrize("policy", POLICIES)
 def test_a_misspelt_option_names_the_function_that_was_called(policy):
-    words = "options must be empty" if policy in ("random", "none") else "^simulate_shedding: .*'gaol'.*it takes .*goal"
+    words = (
+        "^simulate_shedding: .*'gaol'|^simulate_shedding: .*got gaol"
+        if policy in ("random", "none")
+        else "^simulate_shedding: .*'gaol'.*it takes .*goal"
+    )
     with pytest.raises(TypeError, match=words):
         simulate_shedding([1], [1.0], policy, gaol="bound")
 

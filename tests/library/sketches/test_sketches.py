@@ -350,3 +350,11 @@ def test_update_allocates_nothing_that_grows_with_the_messages():
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 64_000
+
+
+def test_heavy_hitters_has_keys_that_reach_the_threshold_exactly():
+    """0.07 * 700 is above 49 in floats, and 0.2 / 7 is not 1 / 35."""
+    for threshold, count, total in ((0.07, 49, 700), (0.2 / 7, 3, 105), (1 / 35, 3, 105)):
+        sketch = SpaceSaving(10)
+        sketch.update([0, 1], [count, total - count])
+        assert sorted(sketch.heavy_hitters(threshold)["key"].tolist()) == [0, 1]
