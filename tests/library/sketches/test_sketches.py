@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streamlb import CostSketch, CountMin, SpaceSaving, Uniform, Zipf, execution_times
+from streamlb import CostSketch, CountMin, SpaceSaving, Zipf, execution_times
 
 keys_lists = st.lists(st.integers(0, 12), max_size=80)
 words = st.integers(0, 2**64 - 1)
