@@ -74,7 +74,7 @@ INSTANCE = record(
 )
 
 # A scheduler: the matrices it received (Cells[instances]), INSTANCE[instances], SCHEDULER[1],
-# SETTINGS[1], the hash functions uint64[rows, 3], and room for the columns of one key, uint64[rows].
+# SETTINGS[1], the hash functions uint64[rows, 3], and uint64[rows] for the columns of one key.
 Scheduler = namedtuple("Scheduler", "cells instances own settings family at")
 
 _SETTINGS, _OWN, _INSTANCE = (kind.itemsize // 8 for kind in (SETTINGS, SCHEDULER, INSTANCE))
