@@ -88,7 +88,7 @@ def expand(experiments: Iterable[Experiment], profile: str) -> list[Run]:
     runs = []
     for experiment in experiments:
         seen: dict[str, int] = {}
-        for index, row in enumerate(experiment.grid(profile)):
+        for index, row in enumerate(_rows(experiment, profile)):
             params = to_json(row)
             if params in seen:
                 raise ValueError(
@@ -97,6 +97,14 @@ def expand(experiments: Iterable[Experiment], profile: str) -> list[Run]:
             seen[params] = index
             runs.append(Run(experiment.name, index, params, float(experiment.cost(row))))
     return runs
+
+
+def _rows(experiment: Experiment, profile: str) -> list[dict[str, Any]]:
+    settings = experiment.grid(profile)
+    if experiment.seeds is None:
+        return settings
+    first = range(experiment.seeds.start, experiment.seeds.start + experiment.seeds.looks(profile)[0])
+    return [{**setting, "seed": seed} for setting in settings for seed in first]
 
 
 @functools.cache

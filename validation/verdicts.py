@@ -1,20 +1,26 @@
-"""Judging: each claim's runs go to its judge; the verdicts become a table."""
+"""Judging: each claim's runs go to its judge, reading by reading; the decisions become a table."""
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from .claim import DIFFERS, NOT_APPLICABLE, REPRODUCED, Claim, Verdict
+from .claim import Claim, Verdict
+from .judging import REPRODUCED, VERDICTS, Decision, Finding, Runs, decide
+from .judging.estimates import ALPHA
 
 if TYPE_CHECKING:
     import pandas as pd
 
-VERDICTS = (REPRODUCED, DIFFERS, NOT_APPLICABLE)
 PAPERS = ("POSG", "LAS", "DC", "CG", "PIPE", "OWN")
-COLUMNS = ("claim", "paper", "kind", "verdict", "measured", "claimed", "criterion", "runs", "seconds", "note")
+COLUMNS = (
+    *("claim", "paper", "kind", "verdict", "shape", "value", "measured", "estimate", "low", "high"),
+    *("claimed", "criterion", "reading", "holds_under", "amended", "runs", "seeds", "seconds", "note"),
+)
+READING = "reading"  # the column that says to which reading a run belongs
 
 
 class JudgeError(RuntimeError):
@@ -23,47 +29,85 @@ class JudgeError(RuntimeError):
 
 @dataclass(frozen=True)
 class Judged:
-    """A claim, its verdict, and the runs that it rests on, with the seconds that they took."""
+    """A claim, its decision under each reading, and its runs with the seconds that they took."""
 
     claim: Claim
-    verdict: Verdict
+    decisions: dict[str, Decision]
     runs: pd.DataFrame
     seconds: float
 
+    @property
+    def verdict(self) -> Decision:
+        """The decision under the default reading, which makes the headline."""
+        return self.decisions[self.claim.readings[0]]
 
-def judge(claim: Claim, runs: pd.DataFrame, profile: str, seconds: float) -> Judged:
-    """Judge a claim on its runs; a copy, so that no judge can change what another sees."""
+    @property
+    def holds_under(self) -> list[str]:
+        """The readings under which the claim is reproduced."""
+        return [name for name, decision in self.decisions.items() if name and decision.verdict == REPRODUCED]
+
+    @property
+    def seeds(self) -> int:
+        """How many different seeds the runs have; 0 where nothing is drawn."""
+        return int(self.runs["seed"].nunique()) if "seed" in self.runs else 0
+
+
+def judge(claim: Claim, runs: pd.DataFrame, profile: str, seconds: float, alpha: float = ALPHA) -> Judged:
+    """Judge a claim on its runs under each of its readings, with this chance of a wrong word."""
     try:
-        verdict = claim.judge(runs.copy(), profile)
+        decisions = {reading: _decide(claim, runs, reading, profile, alpha) for reading in claim.readings}
     except Exception as error:
         raise JudgeError(
             f"the judge of {claim.id} failed on {len(runs)} runs: {type(error).__name__}: {error}"
         ) from error
-    if not isinstance(verdict, Verdict):
-        raise JudgeError(f"the judge of {claim.id} must return a Verdict, got {type(verdict).__name__}")
-    return Judged(claim, verdict, runs, seconds)
+    return Judged(claim, decisions, runs, seconds)
+
+
+def _decide(claim: Claim, runs: pd.DataFrame, reading: str, profile: str, alpha: float) -> Decision:
+    """Return the decision under one reading; the judge gets a copy."""
+    own = runs[runs[READING].isna() | (runs[READING] == reading)] if reading and READING in runs else runs
+    call: Any = claim.judge
+    if len(inspect.signature(call).parameters) == 2:
+        old = call(own.copy(), profile)
+        if not isinstance(old, Verdict):
+            raise TypeError(f"a judge must return a Finding, got {type(old).__name__}")
+        return Decision(old.verdict, "", "", old.measured, old.note)
+    found = call(Runs(own.copy(), reading, profile))
+    if not isinstance(found, Finding):
+        raise TypeError(f"a judge must return a Finding, got {type(found).__name__}")
+    return decide(found, alpha)
 
 
 def verdict_table(judged: Iterable[Judged]) -> pd.DataFrame:
     """Return the verdicts as a frame, with one row for each claim."""
     import pandas as pd
 
-    rows = [
-        (
-            item.claim.id,
-            item.claim.paper,
-            item.claim.kind,
-            item.verdict.verdict,
-            item.verdict.measured,
-            item.claim.claimed,
-            item.claim.criterion,
-            len(item.runs),
-            round(item.seconds, 3),
-            item.verdict.note,
-        )
-        for item in judged
-    ]
-    return pd.DataFrame(rows, columns=list(COLUMNS))
+    return pd.DataFrame([_row(item) for item in judged], columns=list(COLUMNS))
+
+
+def _row(item: Judged) -> dict[str, Any]:
+    claim, verdict = item.claim, item.verdict
+    return {
+        "claim": claim.id,
+        "paper": claim.paper,
+        "kind": claim.kind,
+        "verdict": verdict.verdict,
+        "shape": verdict.shape,
+        "value": verdict.value,
+        "measured": verdict.measured,
+        "estimate": verdict.estimate,
+        "low": verdict.low,
+        "high": verdict.high,
+        "claimed": claim.claimed,
+        "criterion": claim.criterion,
+        "reading": claim.readings[0],
+        "holds_under": ", ".join(item.holds_under),
+        "amended": claim.amended,
+        "runs": len(item.runs),
+        "seeds": item.seeds,
+        "seconds": round(item.seconds, 3),
+        "note": verdict.note,
+    }
 
 
 def write_verdicts(judged: Iterable[Judged], folder: Path) -> None:

@@ -6,7 +6,7 @@ more than half of its cells meet its criterion.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -211,7 +211,7 @@ def _judge_crossover(runs: pd.DataFrame, profile: str) -> Verdict:
 )
 def _judge_a2(runs: pd.DataFrame, profile: str) -> Verdict:
     parts = {
-        part.id: part.judge(runs, profile)
+        part.id: cast(Any, part.judge)(runs, profile)
         for part in CLAIMS
         if part.id in ("PIPE-F14", "PIPE-F15", "PIPE-F17", "PIPE-F18")
     }
