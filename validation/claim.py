@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_right
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -111,6 +111,30 @@ class Seeds:
         """
         looks, shares = self.looks(profile), self.shares(profile)
         return lambda count: alpha * shares[max(0, bisect_right(looks, count) - 1)]
+
+
+@dataclass(frozen=True)
+class Reading:
+    """One way to read a paper where its text leaves something open or contradicts itself.
+
+    A paper declares its readings in one place, ``READINGS`` in its `readings` module, by name.
+
+    Parameters
+    ----------
+    name : str
+        How claims and runs refer to it.
+    title : str
+        What it is, in a few plain words.
+    allowed_by : str
+        The sentence of the paper that allows it, in our words, with its section.
+    options : mapping
+        How what is measured is set up under it.
+    """
+
+    name: str
+    title: str
+    allowed_by: str
+    options: Mapping[str, Any] = field(default_factory=dict)
 
 
 def _one_each(row: dict[str, Any]) -> float:
