@@ -65,7 +65,8 @@ def _step(h, level, load, skip, ring):
     if load[worker] < level:
         return np.int64(worker), np.int64(1)
     point = start
-    for _ in range(points.size):  # ends before, but for an epsilon so small that its fraction is rounded to 0
+    # The search ends before, but for an epsilon so small that its fraction is rounded to 0.
+    for _ in range(points.size):
         if load[points[point].worker] < level:
             break
         if skip[point].level == level:

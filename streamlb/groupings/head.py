@@ -60,7 +60,8 @@ SETTINGS = record(
         ("high", "i8"),  # the records of a sketch for counts of 2**32 or more
         ("limit", "i8"),  # these are enough while a source has sent less
         ("full", "i8"),  # 1: the next message may need more room
-        ("overflow", "i8"),  # what a source will have sent when it needs more of these records; or 0
+        # What a source will have sent when it needs more of these records, or 0.
+        ("overflow", "i8"),
         # Where an interrupted batch goes on: at which source, counted from its first one, and with
         # which message.
         ("turn", "i8"),

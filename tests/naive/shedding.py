@@ -76,7 +76,8 @@ class LoadAware:
         self.reports, self.timeout, self.clamp, self.sync, self.start = reports, timeout, clamp, sync, start
         self.clock_kind, self.unseen = clock, unseen
         self.phase, self.active, self.origin, self.clock = "NOP", False, None, 0.0
-        self.pair, self.waited, self.log = None, [], []  # log: (elapsed, cost, known) of every kept tuple
+        # The log has (elapsed, cost, known) of every kept tuple.
+        self.pair, self.waited, self.log = None, [], []
         self.asked, self.believed, self.patience, self.again = None, None, timeout, False
         self.queue, self.done, self.busy, self.wall, self.reported = [], 0, 0.0, 0.0, 0
 

@@ -284,7 +284,8 @@ def test_an_exact_reply_gives_the_true_backlog():
         shedder.offer(1, now)
         free = max(free, now) + 3.0
         if now == 13.0:
-            assert shedder.expected_wait(now) == 3.0 < free - now  # nothing is known of those kept before it
+            # Nothing is known of those kept before it.
+            assert shedder.expected_wait(now) == 3.0 < free - now
     for _ in range(3):
         shedder.complete(1, 3.0)
     assert shedder.replies == 1
@@ -549,7 +550,8 @@ def test_random_shedder_drops_its_share():
     dropped = sum(shedder.offer(i, float(i)) for i in range(100_000))
     assert abs(dropped / 100_000 - 0.3) < 6 * (0.3 * 0.7 / 100_000) ** 0.5
     assert shedder.dropped == dropped
-    assert RandomShedder(0.25, safety=0.5).share == pytest.approx(0.5)  # three quarters, less a third of it
+    # A share of 3/4, less a third of it.
+    assert RandomShedder(0.25, safety=0.5).share == pytest.approx(0.5)
 
 
 def test_keys_of_any_kind():
