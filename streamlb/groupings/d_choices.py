@@ -23,6 +23,7 @@ from streamlb._jit import njit, record
 from streamlb._options import checked, takes
 from streamlb.groupings.base import MAX_WORKERS, weight_of
 from streamlb.groupings.head import (
+    CURSOR,
     HEAD,
     HeadGrouping,
     HeadOptions,
@@ -50,12 +51,9 @@ from streamlb.sketches.space_saving import count_at, find_slot, home_of
 SOURCE = record(
     [
         *HEAD,
+        *CURSOR,
         ("choices", "i8"),  # d
         ("solve", "i8"),  # the total at which d is solved for again
-        ("least", "i8"),  # the cursor over the least loaded of all workers, see `to_least`
-        ("next", "i8"),
-        ("end", "i8"),
-        ("wrap", "i8"),
         ("floor", "i8"),  # the least load of all workers
         ("above", "i8"),  # a worker before which all others are above it
         ("start", "i8"),  # where a hot key's turn begins
@@ -331,10 +329,10 @@ def _least_candidate(record, load, floor, candidates, rotate):
 @njit(nogil=True, forceinline=True)
 def _hot_worker(key, place, source, hot):
     """Return a hot key's worker."""
-    load, settings, own = source.load, source.settings, source.own
+    load, own = source.load, source.own
     d = own.choices
     if d >= load.size:
-        cursor = to_least(load, settings.rotate, cursor_of(own))
+        cursor = to_least(load, own.rotate, cursor_of(own))
         keep_cursor(own, cursor)
         return cursor.next
     record = hot.records[place]
@@ -348,7 +346,7 @@ def _hot_worker(key, place, source, hot):
             record.at %= d
         record.d, record.rest, record.low = d, 0, -1
     candidates = hot.workers[begin : begin + d]
-    return _least_candidate(record, load, _floor_of(load, own), candidates, settings.rotate)
+    return _least_candidate(record, load, _floor_of(load, own), candidates, own.rotate)
 
 
 @njit(nogil=True, forceinline=True)
@@ -513,7 +511,7 @@ class DChoices(HeadGrouping):
     def _fresh(self) -> tuple[np.ndarray, ...]:
         load, meta, sketch = super()._fresh()
         _, own = self._records(meta)
-        own["start"] = own["next"]
+        own["rotate"], own["start"] = self.ties == "rotate", own["next"]
         own["choices"] = min(self.choices or 2, self.workers)
         sizes = (_FIRST_RECORDS, _FIRST_ENTRIES, 2 * self.workers)
         hot = np.zeros(self._hot_size(*sizes), np.int64)
