@@ -48,7 +48,7 @@ def _draw_uniform(seed, start, keys, out):
 
 
 class Stream:
-    """What every stream offers.
+    """Base of all streams, with what every one of them offers.
 
     Attributes
     ----------
@@ -125,7 +125,7 @@ class Zipf(Stream):
     exponent : float
         The skew, zero (uniform) or more.
     messages : int, optional
-        A length of its own.
+        The stream's own length.
 
     Examples
     --------
@@ -154,7 +154,7 @@ class Zipf(Stream):
         share : float
             The probability of key 0, in [1/keys, 1).
         messages : int, optional
-            A length of its own.
+            The stream's own length.
 
         Examples
         --------
@@ -224,7 +224,7 @@ class Uniform(Stream):
     keys : int
         How many distinct keys.
     messages : int, optional
-        A length of its own.
+        The stream's own length.
 
     Examples
     --------

@@ -93,7 +93,7 @@ class Grouping:
     sources : int, default 1
         Number of sources, each with its own view of the loads: what it has sent itself.
     seed : int, numpy.random.SeedSequence or None, default 0
-        Of the hash functions; None takes OS entropy.
+        The seed of the hash functions; None takes OS entropy.
     """
 
     __slots__ = ("_state", "options")

@@ -141,9 +141,9 @@ class BoundedLoadHashing(BoundedGrouping):
 
     A worker has room while its load is below 1 + epsilon times the mean.
 
-    Bounds the load like `PowerOfRandomChoices`, but all that overflows one worker falls on the
-    next, so keys spread further. With more points a worker the next point belongs to a random
-    worker and the two come close.
+    It bounds the load like `PowerOfRandomChoices`, but all that overflows one worker falls on the
+    next, so that keys spread further. With more points for each worker the next point belongs to a
+    random worker, and the two groupings come close.
 
     Parameters
     ----------

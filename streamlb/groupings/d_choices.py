@@ -458,8 +458,8 @@ class DChoices(HeadGrouping):
     """Send hot keys to the least loaded of d workers, others to the less loaded of two (D-Choices).
 
     d follows from the hot keys' shares: the fewest workers with which they can be balanced within
-    epsilon. Nearly the balance of `WChoices` with less of each hot key's state spread over the
-    workers.
+    epsilon. The balance is nearly that of `WChoices`, and less of each hot key's state is spread
+    over the workers.
 
     Parameters
     ----------
@@ -486,7 +486,7 @@ class DChoices(HeadGrouping):
     choices : int, optional
         A fixed d, 2 or more, instead of solving for it; `workers` or more means all workers.
     seed : int, numpy.random.SeedSequence or None, default 0
-        Of the hash functions and of the sources' turns.
+        The seed of the hash functions and of the sources' turns.
 
     Examples
     --------

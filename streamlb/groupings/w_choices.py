@@ -96,7 +96,7 @@ def _route_many(keys, weights, source, load, meta, sketch, out):
 class WChoices(HeadGrouping):
     """Send hot keys to the least loaded worker, others to the less loaded of two (W-Choices).
 
-    The best balance of all groupings that keep keys together; a hot key's state ends up on every
+    No grouping that keeps keys together balances better, but a hot key's state ends up on every
     worker.
 
     Parameters
@@ -120,7 +120,7 @@ class WChoices(HeadGrouping):
         Which of equally loaded workers a hot key takes: the next in its source's turn, or the
         first.
     seed : int, numpy.random.SeedSequence or None, default 0
-        Of the hash functions and of the sources' turns.
+        The seed of the hash functions and of the sources' turns.
 
     Examples
     --------
