@@ -64,8 +64,11 @@ OPTIONS = st.fixed_dictionaries(
         "start": st.sampled_from(["reply", "matrices"]),
         "clock": st.sampled_from(["wall", "busy"]),
         "unseen": st.sampled_from(["mean", "zero"]),
+        "resync": st.sampled_from([0, 1, 7]),
+        "look": st.sampled_from(["after", "before"]),
+        "requests": st.sampled_from(["one", "each"]),
     }
-)
+).map(lambda options: {**options, "sync": "difference" if options["requests"] == "each" else options["sync"]})
 
 
 def pair_of_shedders(options, threshold=8.0, window=4, seed=3, safety=0.5):
@@ -101,7 +104,13 @@ def test_long_traces_match_the_twin(seed):
         "timeout": int(rng.choice([0, 0, 6, 40])),
         "clamp": bool(rng.integers(4)),
         "sync": str(rng.choice(["exact", "exact", "difference"])),
+        "resync": int(rng.choice([0, 0, 5])),
+        "look": str(rng.choice(["after", "before"])),
     }
+    if options["sync"] == "difference":
+        options["requests"] = str(rng.choice(["one", "each"]))
+    if options["goal"] == "average":
+        options["check"] = str(rng.choice(["text", "sum", "listing"]))
     ref, comp = pair_of_shedders(options, threshold=float(rng.choice([4.0, 20.0, 80.0])), seed=seed)
     slow = 0.3 + 0.7 * rng.random()  # how often the operator keeps up: long queues when seldom
     trace = [
@@ -121,7 +130,7 @@ def test_long_traces_match_the_twin(seed):
 def test_as_printed_in_the_paper_matches_the_twin(trace, timeout):
     printed = {
         "clamp": False, "sync": "difference", "check": "listing", "start": "matrices", "clock": "busy",
-        "unseen": "zero", "stability": "printed", "timeout": timeout,
+        "unseen": "zero", "stability": "printed", "timeout": timeout, "requests": "each", "look": "before",
     }  # fmt: skip
     ref, comp = pair_of_shedders(printed)
     assert shed(comp, trace) == shed(ref, trace)
@@ -129,7 +138,10 @@ def test_as_printed_in_the_paper_matches_the_twin(trace, timeout):
 
 def test_as_printed_sets_every_option_that_differs_from_the_paper():
     printed, default = LoadAwareShedder.as_printed(6.4), LoadAwareShedder(6.4)
-    choices = ("timeout", "clamp", "sync", "check", "start", "clock", "unseen", "stability", "rounding")
+    choices = (
+        *("timeout", "clamp", "sync", "check", "start", "clock", "unseen", "stability", "rounding"),
+        *("requests", "look"),
+    )
     assert all(getattr(printed, name) != getattr(default, name) for name in choices)
     assert LoadAwareShedder.as_printed(6.4, clamp=True).clamp is True
 
