@@ -58,8 +58,9 @@ def send_to_lesser(a, b, weight, load):
     # form.
     a, b = np.uint32(a), np.uint32(b)
     load_a, load_b = load[a], load[b]
-    worker = a if load_a <= load_b else b
-    load[worker] = min(load_a, load_b) + weight
+    first = load_a <= load_b
+    worker = a if first else b
+    load[worker] = (load_a if first else load_b) + weight
     return np.int64(worker)
 
 

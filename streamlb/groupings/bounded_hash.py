@@ -25,11 +25,11 @@ from streamlb.groupings.bounded import BoundedGrouping, BoundedOptions, bounded_
 from streamlb.hashing import derive, family_of, key_hash
 
 # A point of the ring and the worker whose place it is; points are sorted by hash.
-POINT = record([("hash", "u8"), ("worker", "i8")])
+POINT = record([("hash", "u8"), ("worker", "u8")])
 # For a point, the first one after it that is not known to be full at this level. Loads never fall,
 # so a walk may jump there until the level rises. A level of 0 marks a record that is not in use.
-SKIP = record([("level", "i8"), ("point", "i8")])
-# points POINT[points] and arcs int64[2**k], views of the array `ring`.
+SKIP = record([("level", "i8"), ("point", "u8")])
+# points POINT[points] and arcs uint64[2**k], views of the array `ring`.
 Ring = namedtuple("Ring", ["points", "arcs"])
 
 _POINT_WORDS, _SKIP_WORDS = POINT.itemsize // 8, SKIP.itemsize // 8
@@ -41,7 +41,7 @@ def _ring_of(ring, meta):
     """Return the two parts of the ring."""
     # A search may go all round, so `max_probes` is the number of points.
     words = bounded_of(meta).max_probes * _POINT_WORDS
-    return Ring(ring[:words].view(POINT), ring[words:])
+    return Ring(ring[:words].view(POINT), ring[words:].view(np.uint64))
 
 
 @njit(cache=True, nogil=True)
@@ -50,20 +50,20 @@ def _first_point(h, ring):
     # The arcs are a power of two in number: h * arcs / 2**64 is a shift, written so that one arc is
     # no special case.
     arc = ((h >> np.uint64(32)) * np.uint64(ring.arcs.size)) >> np.uint64(32)
-    point = ring.arcs[np.int64(arc)]
-    while point < ring.points.size and ring.points[point].hash < h:
-        point += 1
-    return point if point < ring.points.size else 0
+    point, end = ring.arcs[arc], np.uint64(ring.points.size)
+    while point < end and ring.points[point].hash < h:
+        point += np.uint64(1)
+    return point if point < end else np.uint64(0)
 
 
 @njit(cache=True, nogil=True)
 def _step(h, level, load, skip, ring):
     """Return the first worker with room clockwise from a hash, and how many points it looked at."""
-    points = ring.points
+    points, end = ring.points, np.uint64(ring.points.size)
     start = _first_point(h, ring)
     worker = points[start].worker
     if load[worker] < level:
-        return worker, np.int64(1)
+        return np.int64(worker), np.int64(1)
     point = start
     for _ in range(points.size):  # ends before, but for an epsilon so small that its fraction is rounded to 0
         if load[points[point].worker] < level:
@@ -71,11 +71,13 @@ def _step(h, level, load, skip, ring):
         if skip[point].level == level:
             point = skip[point].point
         else:
-            point = point + 1 if point + 1 < points.size else 0
+            point += np.uint64(1)
+            if point == end:
+                point = np.uint64(0)
     skip[start].level = level
     skip[start].point = point
-    distance = point - start
-    return points[point].worker, (distance if distance > 0 else distance + points.size) + 1
+    distance = np.int64(point) - np.int64(start)
+    return np.int64(points[point].worker), (distance if distance > 0 else distance + points.size) + 1
 
 
 @njit(cache=True, nogil=True)

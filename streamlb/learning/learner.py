@@ -50,7 +50,7 @@ LONGEST = 1e100  # execution time or clock: what is added up from such numbers s
 
 @njit(cache=True, nogil=True, forceinline=True)
 def find_columns(key, family, columns, at):
-    """Write the column of a key in each row into `at`, int64[rows]."""
+    """Write the column of a key in each row into `at`, uint64[rows]."""
     mixed, width = mix(np.uint64(key)), np.uint64(columns)
     for row in range(at.size):
         at[row] = sketch_column(mixed, family[row, 0], family[row, 1], family[row, 2], width)
@@ -59,14 +59,14 @@ def find_columns(key, family, columns, at):
 @njit(cache=True, nogil=True, forceinline=True)
 def estimate_cost(at, i, cells, unseen):
     """Return W/F of entry i in the row of least F (the first of equals), or `unseen` if empty."""
-    best = 0
-    least = cells.F[i, 0, at[0]]
-    for row in range(1, at.size):
-        count = cells.F[i, row, at[row]]
+    i = np.uint64(i)
+    least, total = cells.F[i, 0, at[0]], cells.W[i, 0, at[0]]
+    for row in range(np.uint64(1), np.uint64(at.size)):
+        # Both are read before the test, so that it becomes a select and not a branch.
+        count, cost = cells.F[i, row, at[row]], cells.W[i, row, at[row]]
         if count < least:
-            least = count
-            best = row
-    return cells.W[i, best, at[best]] / least if least > 0 else unseen
+            least, total = count, cost
+    return total / least if least > 0 else unseen
 
 
 @njit(cache=True, nogil=True)
@@ -134,7 +134,8 @@ def add_execution(at, cost, i, learners, window):
     The caller then calls `end_of_window`.
     """
     cells, own = learners.cells, learners.own[i]
-    for row in range(at.size):
+    i = np.uint64(i)
+    for row in range(np.uint64(at.size)):
         cells.F[i, row, at[row]] += 1
         cells.W[i, row, at[row]] += cost
     own.busy += cost
@@ -311,7 +312,7 @@ class CostLearner:
         self.W = np.zeros((1, rows, columns), np.float64)
         self.snapshot = np.full((1, rows, columns), EMPTY)
         self._registers = np.concatenate([self.options.rules(), np.zeros(1, LEARNER).view(np.int64)])
-        self._at = np.zeros(rows, np.int64)
+        self._at = np.zeros(rows, np.uint64)
 
     @property
     def _own(self) -> np.ndarray:

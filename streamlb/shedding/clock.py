@@ -81,7 +81,7 @@ EXCHANGE = record(
 SHEDDER = record([("clock", CLOCK), ("goal", GOAL), ("protocol", PROTOCOL), ("exchange", EXCHANGE)])
 
 # What a step of the shedder works on: its SHEDDER record (an array of one), ring, marks and requests
-# on their way; the matrices; the hash functions and int64[rows] for the columns of a key.
+# on their way; the matrices; the hash functions and uint64[rows] for the columns of a key.
 Shedding = namedtuple("Shedding", "own ring marks requests cells family at")
 
 PHASES = ("NOP", "SEND", "RUN")
@@ -116,7 +116,7 @@ def shedding_of(registers, F, W, family, room):
     own = registers[:_SHEDDER].view(SHEDDER)
     span, marks = own[0].goal.span, own[0].goal.span + 2 * own[0].protocol.marks
     requests = room[marks : marks + 2 * own[0].protocol.requests].view(REQUEST)
-    at = registers[registers.size - family.shape[0] :]
+    at = registers[registers.size - family.shape[0] :].view(np.uint64)
     return Shedding(own, room[:span], room[span:marks].view(SHIFT), requests, Cells(F, W), family, at)
 
 

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from streamlb import _check
-from streamlb._jit import njit, record
+from streamlb._jit import likely, njit, record
 from streamlb.hashing import sketch_family
 from streamlb.keys import key_int
 from streamlb.learning import messages
@@ -74,7 +74,7 @@ INSTANCE = record(
 )
 
 # A scheduler: the matrices it received (Cells[instances]), INSTANCE[instances], SCHEDULER[1],
-# SETTINGS[1], the hash functions uint64[rows, 3], and room for the columns of one key, int64[rows].
+# SETTINGS[1], the hash functions uint64[rows, 3], and uint64[rows] for the columns of one key.
 Scheduler = namedtuple("Scheduler", "cells instances own settings family at")
 
 _SETTINGS, _OWN, _INSTANCE = (kind.itemsize // 8 for kind in (SETTINGS, SCHEDULER, INSTANCE))
@@ -104,7 +104,7 @@ def scheduler_of(flat):
         flat[own:family].view(SCHEDULER),
         settings,
         flat[family:at].view(np.uint64).reshape((shape[1], 3)),
-        flat[at:instances],
+        flat[at:instances].view(np.uint64),
     )
     return scheduler, end
 
@@ -273,7 +273,7 @@ def choose_instance(now, scheduler):
     own, settings = scheduler.own[0], scheduler.settings[0]
     own.carries = 0
     own.submitted += 1
-    if own.phase < WAIT_ALL or own.since >= own.limit:
+    if not likely(own.phase >= WAIT_ALL and own.since < own.limit):
         i = _choose_in_turn(scheduler)
         if i >= 0:
             return i
