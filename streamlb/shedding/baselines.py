@@ -122,9 +122,6 @@ class _ByClock(GoalShedder):
             raise self._refuse(now)
         return answer == DROP
 
-    def __repr__(self) -> str:
-        return f"<{type(self).__name__} threshold {self.options.threshold:g}: {self._counts()}>"
-
 
 @takes(StrawManOptions, "threshold mean_cost")
 class StrawMan(_ByClock):
@@ -268,6 +265,3 @@ class RandomShedder(Shedder):
     def complete(self, key: Any, elapsed: Any, now: Any = None) -> None:
         """Tell that the operator executed a kept tuple; there is nothing to learn from it."""
         check_time("elapsed", elapsed)
-
-    def __repr__(self) -> str:
-        return f"<RandomShedder share {self._share:g}: {self._counts()}>"

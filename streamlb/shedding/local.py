@@ -270,8 +270,8 @@ class LoadAwareShedder(LearntShedder):
     'RUN'
     >>> [shedder.offer("tick", now=5.0) for _ in range(5)]  # five at once: two wait more than 2
     [False, False, False, True, True]
-    >>> shedder
-    <LoadAwareShedder threshold 2, RUN: offered 10, dropped 2>
+    >>> shedder.offered, shedder.dropped
+    (10, 2)
 
     Notes
     -----

@@ -21,7 +21,7 @@ import numpy as np
 
 from streamlb import _check
 from streamlb._jit import njit
-from streamlb._options import as_dict, checked, options_of, takes
+from streamlb._options import as_dict, checked, options_of, show_call, takes
 from streamlb.keys import key_int
 from streamlb.learning.learner import LONGEST, Cells, CostLearner, LearnerOptions
 from streamlb.learning.messages import (
@@ -301,7 +301,7 @@ class RemoteOperator:
         return out
 
     def __repr__(self) -> str:
-        return f"<RemoteOperator incarnation {self.options.incarnation}, completed {self.completed}: {self.learner!r}>"
+        return show_call(self, f"completed {self.completed}, {self.learner.phase}, {self.learner.sent} matrices sent")
 
 
 def _read_request(data: bytes | None) -> Request | None:

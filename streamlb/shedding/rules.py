@@ -33,7 +33,6 @@ GOALS = ("average", "windowed", "bound", "percentile")
 AVERAGE, WINDOWED, BOUND, PERCENTILE = range(4)  # kinds of goals, in the order of their names
 LISTING, SUM, OWN = 4, 5, 6  # other readings of the average, and a goal of the user's own
 CHECKS = {"text": AVERAGE, "sum": SUM, "listing": LISTING}  # what the average is tested with
-MOST = 2**62  # the largest number of tuples that an option may name
 
 
 @njit(cache=True, nogil=True, forceinline=True)
@@ -126,7 +125,7 @@ class ReportOptions:
     def __post_init__(self):
         checked(
             self,
-            reports=_check.integer("reports", self.reports, 0, MOST),
+            reports=_check.integer("reports", self.reports, 0, _check.MOST),
             clock=_check.choice("clock", self.clock, ("wall", "busy")),
         )
 
@@ -150,18 +149,16 @@ class ShedderOptions(LearnerOptions, GoalOptions, ReportOptions):
         checked(self, safety=self.epsilon if self.safety is None else self.safety)
         GoalOptions.__post_init__(self)
         ReportOptions.__post_init__(self)
-        if not isinstance(self.clamp, (bool, np.bool_)):
-            raise TypeError(f"clamp must be True or False, got {self.clamp!r}")
-        timeout = min(16 * self.window, MOST) if self.timeout is None else self.timeout
+        timeout = min(16 * self.window, _check.MOST) if self.timeout is None else self.timeout
         checked(
             self,
-            timeout=_check.integer("timeout", timeout, 0, MOST),
-            clamp=bool(self.clamp),
+            timeout=_check.integer("timeout", timeout, 0, _check.MOST),
+            clamp=_check.flag("clamp", self.clamp),
             sync=_check.choice("sync", self.sync, ("exact", "difference")),
             start=_check.choice("start", self.start, ("reply", "matrices")),
             unseen=_check.choice("unseen", self.unseen, ("mean", "zero")),
             requests=_check.choice("requests", self.requests, ("one", "each")),
-            resync=_check.integer("resync", self.resync, 0, MOST),
+            resync=_check.integer("resync", self.resync, 0, _check.MOST),
             look=_check.choice("look", self.look, ("after", "before")),
         )
         if self.requests == "each" and self.sync != "difference":

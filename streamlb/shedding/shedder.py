@@ -13,7 +13,7 @@ import numpy as np
 
 from streamlb import _check
 from streamlb._jit import njit
-from streamlb._options import options_of
+from streamlb._options import options_of, show_call
 from streamlb.hashing import sketch_family
 from streamlb.keys import key_int
 from streamlb.learning.learner import Cells, estimate_cost, find_columns
@@ -107,8 +107,12 @@ class Shedder:
     def _refuse(self, now: float) -> ValueError:
         return ValueError(f"now must not go backwards: the last tuple came at {self.last!r}, got {now!r}")
 
-    def _counts(self) -> str:
+    def _told(self) -> str:
+        """Return what has become of the shedder, in a few words."""
         return f"offered {self.offered}, dropped {self.dropped}"
+
+    def __repr__(self) -> str:
+        return show_call(self, self._told())
 
 
 class GoalShedder(Shedder):
@@ -246,7 +250,6 @@ class LearntShedder(GoalShedder):
         """Return what a key is taken to cost, without the safety share; 0 if nothing is known."""
         return _estimate(key_int(key), self._ENTRY, self._registers, self.F, self._times, self.family)
 
-    def __repr__(self) -> str:
+    def _told(self) -> str:
         unanswered = f", {self.waiting} kept since an unanswered request" if self.waiting else ""
-        name, threshold = type(self).__name__, self.options.threshold
-        return f"<{name} threshold {threshold:g}, {self.phase}: {self._counts()}{unanswered}>"
+        return f"{self.phase}, {super()._told()}{unanswered}"

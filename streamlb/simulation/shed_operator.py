@@ -10,13 +10,15 @@ order of arrivals and completions.
 from __future__ import annotations
 
 import heapq
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from streamlb import _check
-from streamlb.keys import key_array
-from streamlb.simulation.shedding import DROPPED, SheddingResult, check_arrivals
+from streamlb._options import bind, checked, shows, signature_of
+from streamlb.simulation.shedding import DROPPED, SheddingResult
+from streamlb.simulation.shedding.options import ArrivalOptions
 
 
 class _RoundRobin:
@@ -33,9 +35,34 @@ class _RoundRobin:
         pass
 
 
-def simulate_shed_operator(
-    keys: Any, costs: Any, shedder: Any, scheduler: Any, underprovisioning: Any = 0.25, arrivals: Any = None
-) -> SheddingResult:
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ShedOperatorOptions(ArrivalOptions):
+    """Hold the arguments of `simulate_shed_operator`, which documents them, and check them."""
+
+    shedder: Any
+    scheduler: Any
+
+    def __post_init__(self):
+        if isinstance(self.scheduler, (int, np.integer)):
+            checked(self, scheduler=_RoundRobin(_check.integer("scheduler", self.scheduler, 1, 2**31 - 1)))
+        for name, calls in (("shedder", ("offer",)), ("scheduler", ("instances", "submit"))):
+            given = getattr(self, name)
+            if not all(hasattr(given, call) for call in (*calls, "complete")):
+                raise TypeError(f"{name} must have {', '.join(calls)} and complete, got {given!r}")
+        _check.integer("scheduler.instances", self.scheduler.instances, 1)
+        super().__post_init__()
+
+    @property
+    def instances(self) -> int:
+        """How many instances there are behind the scheduler."""
+        return int(self.scheduler.instances)
+
+
+_SIGNATURE = signature_of(ShedOperatorOptions, "keys costs shedder scheduler underprovisioning arrivals")
+
+
+@shows(_SIGNATURE)
+def simulate_shed_operator(*args: Any, **kwargs: Any) -> SheddingResult:
     """Simulate k operator instances behind a shedder and a scheduler.
 
     Parameters
@@ -72,16 +99,9 @@ def simulate_shed_operator(
     >>> bool(result.average_wait < 2 * 6.4), bool(0.2 < result.dropped_ratio < 0.35)
     (True, True)
     """
-    keys = key_array(keys)
-    costs = _check.real_array("costs", costs, keys.size)
-    if isinstance(scheduler, (int, np.integer)):
-        scheduler = _RoundRobin(_check.integer("scheduler", scheduler, 1))
-    for name, given, calls in (("shedder", shedder, ("offer",)), ("scheduler", scheduler, ("instances", "submit"))):
-        if not all(hasattr(given, call) for call in (*calls, "complete")):
-            raise TypeError(f"{name} must have {', '.join(calls)} and complete, got {given!r}")
-    k = _check.integer("scheduler.instances", scheduler.instances, 1)
-    underprovisioning = _check.real("underprovisioning", underprovisioning, high=1.0, high_open=True)
-    arrivals = check_arrivals(arrivals, costs, underprovisioning, k)
+    options: ShedOperatorOptions = bind("simulate_shed_operator", ShedOperatorOptions, args, kwargs, _SIGNATURE)
+    keys, costs, arrivals = options.keys, options.costs, options.arrivals
+    shedder, scheduler, k = options.shedder, options.scheduler, options.instances
     waits = np.full(keys.size, DROPPED)
     assignment = np.full(keys.size, -1, np.int32)
     free = [0.0] * k

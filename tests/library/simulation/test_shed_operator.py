@@ -88,7 +88,7 @@ def test_bad_input_is_refused():
     shedder = LoadAwareShedder(6.4)
     for arguments, words in (
         (([1, 2], [1.0], shedder, 2), "costs must have as many entries"),
-        (([1], [1.0], shedder, 0), "scheduler must be at least 1, got 0"),
+        (([1], [1.0], shedder, 0), "scheduler must be in .*, got 0"),
         (([1], [1.0], shedder, 2, 1.0), "underprovisioning must be"),
         (([1, 2], [1.0, 1.0], shedder, 2, 0.0, [2.0, 1.0]), "arrivals must not decrease"),
     ):
