@@ -232,7 +232,8 @@ class LoadAwareShedder(LearntShedder):
         (False).
     sync : {"exact", "difference"}
         How a reply corrects the clock: to what it would be had the reply been known at the request,
-        or by the difference as printed.
+        where a new request waits for the reply to the last; or by the difference as printed, where
+        a request goes out for each pair of matrices at once and every reply counts.
     check : {"text", "sum", "listing"}
         What must not exceed the threshold, for the goal "average": the average with the tuple in
         it, the average so far plus the tuple's own wait, or the average so far as in the printed
@@ -243,9 +244,6 @@ class LoadAwareShedder(LearntShedder):
         What the operator reports: the time, idle or not, or the sum of execution times as printed.
     unseen : {"mean", "zero"}
         The cost of a tuple that the matrices do not know.
-    requests : {"one", "each"}
-        Whether a request waits for the reply to the last one or, as printed, goes out at once with
-        every reply counted; "each" needs ``sync="difference"``.
     resync : int
         Kept tuples after which the operator is asked for its clock again, matrices or not; 0 for
         never, as printed.

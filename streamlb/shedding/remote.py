@@ -107,7 +107,7 @@ class RemoteShedder(LearntShedder):
     ----------
     threshold, window, epsilon, delta, seed, safety, goal, span, share
         As for `LoadAwareShedder`. The operator needs the same `epsilon`, `delta` and `seed`.
-    reports, timeout, clamp, sync, check, start, clock, unseen, requests, resync, rounding, columns
+    reports, timeout, clamp, sync, check, start, clock, unseen, resync, rounding, columns
         As for `LoadAwareShedder`. The operator needs the same `reports`, `clock`, `rounding` and
         `columns`.
 

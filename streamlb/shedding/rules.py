@@ -140,7 +140,6 @@ class ShedderOptions(LearnerOptions, GoalOptions, ReportOptions):
     sync: str = "exact"
     start: str = "reply"
     unseen: str = "mean"
-    requests: str = "one"
     resync: Any = 0
     look: str = "after"
 
@@ -157,12 +156,9 @@ class ShedderOptions(LearnerOptions, GoalOptions, ReportOptions):
             sync=_check.choice("sync", self.sync, ("exact", "difference")),
             start=_check.choice("start", self.start, ("reply", "matrices")),
             unseen=_check.choice("unseen", self.unseen, ("mean", "zero")),
-            requests=_check.choice("requests", self.requests, ("one", "each")),
             resync=_check.integer("resync", self.resync, 0, _check.MOST),
             look=_check.choice("look", self.look, ("after", "before")),
         )
-        if self.requests == "each" and self.sync != "difference":
-            raise ValueError("requests must be 'one' with sync='exact': an exact reply makes the earlier ones void")
 
 
 # The options of `LoadAwareShedder` that differ from its defaults in the paper, at their printed
@@ -177,6 +173,5 @@ PRINTED: dict[str, Any] = {
     "unseen": "zero",
     "stability": "printed",
     "rounding": "floor",
-    "requests": "each",
     "look": "before",
 }

@@ -184,7 +184,7 @@ class LearntShedder(GoalShedder):
         protocol["busy_clock"] = options.clock == "busy"
         protocol["unseen_mean"] = options.unseen == "mean"
         protocol["resync"] = options.resync
-        protocol["requests"] = REQUESTS if options.requests == "each" else 0
+        protocol["requests"] = REQUESTS if options.sync == "difference" else 0
         shedder["exchange"]["since"]["idle"] = -np.inf
         self._registers = in_one(shedder, *self._operator_records(), np.zeros(options.rows, np.int64))
         self._room = np.zeros(self._history_size())

@@ -72,10 +72,10 @@ class LoadAware:
 
     def __init__(
         self, learner, threshold, growth, goal="average", span=None, share=None, reports=0, timeout=0, clamp=True,
-        sync="exact", check="text", start="reply", clock="wall", unseen="mean", requests="one", resync=0,
-        look="after", most=256,
+        sync="exact", check="text", start="reply", clock="wall", unseen="mean", resync=0, look="after",
+        most=256,
     ):  # fmt: skip
-        self.requests, self.resync, self.look, self.most = requests, resync, look, most
+        self.resync, self.look, self.most = resync, look, most
         self.under_way = []  # requests that are not answered: the number of the tuple, the clock then
         self.learner, self.threshold, self.growth = learner, threshold, growth
         self.goal, self.span, self.share, self.check = goal, span, share, check
@@ -116,11 +116,11 @@ class LoadAware:
             self.patience *= 2
             self.phase = "SEND"
         due = self.resync and kept - self.asked >= self.resync
-        if self.phase == "RUN" and due and (self.requests == "each" or not self.under_way):
+        if self.phase == "RUN" and due and (self.sync == "difference" or not self.under_way):
             self.phase = "SEND"
         if self.phase == "SEND" and len(self.under_way) < self.most:
             self.patience = self.patience if self.under_way else self.timeout
-            if self.requests == "one":
+            if self.sync == "exact":
                 self.under_way = []  # a reply to an earlier request is void
             self.under_way.append((kept, self.clock))
             self.asked, self.phase = kept, "RUN"
@@ -159,7 +159,7 @@ class LoadAware:
             self.clock, self.active = self.replay(clock, self.done), True
         if pair:
             self.pair = pair
-            if self.under_way and self.requests == "one":
+            if self.under_way and self.sync == "exact":
                 self.again = True
             else:
                 self.phase = "SEND"
