@@ -8,8 +8,8 @@ experiment, which then runs once.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -94,6 +94,30 @@ class Seeds:
         """Return the share of the error that each look may spend."""
         looks = self.looks(profile)
         return [size / sum(looks) for size in looks]
+
+
+@dataclass(frozen=True)
+class Reading:
+    """One way to read a paper where its text leaves something open or contradicts itself.
+
+    A paper declares its readings in one place, ``READINGS`` in its `readings` module, by name.
+
+    Parameters
+    ----------
+    name : str
+        How claims and runs refer to it.
+    title : str
+        What it is, in a few plain words.
+    allowed_by : str
+        The sentence of the paper that allows it, in our words, with its section.
+    options : mapping
+        How what is measured is set up under it.
+    """
+
+    name: str
+    title: str
+    allowed_by: str
+    options: Mapping[str, Any] = field(default_factory=dict)
 
 
 def _one_each(row: dict[str, Any]) -> float:
