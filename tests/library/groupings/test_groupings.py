@@ -193,18 +193,61 @@ def test_head_test_is_exact_where_the_share_is_a_whole_number():
         assert grouping.head()[0].size == 0
 
 
-def test_many_workers_and_sources_take_little_memory():
-    """10,000 workers, 48 sources, all counters in use: below 120 MB, and little before that."""
+@pytest.mark.parametrize("name", HEAD)
+def test_many_counts_beyond_32_bits(name):
+    """More large counts than there was room for at first, and in the end all of them."""
+    ref = naive.NaiveChoices(HEAD[name], 5, 2, capacity=600, theta=0.01, seed=3)
+    comp, parts = (getattr(streamlb, name)(5, 2, capacity=600, theta=0.01, seed=3) for _ in range(2))
+    keys = np.random.default_rng(2).permutation(np.repeat(np.arange(700), 4))
+    weights = np.where(np.arange(keys.size) < 500, 1, 2**33 + keys % 5)
+    expected = [ref.route(int(key), None, int(weight)) for key, weight in zip(keys, weights)]
+    assert comp.route_many(keys, weights).tolist() == expected
+    assert [parts.route(int(key), None, int(weight)) for key, weight in zip(keys, weights)] == expected
+    assert parts.state() == comp.state()
+    assert comp.source_loads.tolist() == ref.load
+    again = type(comp).from_state(comp.state())
+    more = [ref.route(int(key)) for key in keys]
+    assert again.route_many(keys).tolist() == more
+    assert comp.route_many(keys).tolist() == more
+
+
+def peak_of(call):
+    """Return the most memory in bytes that a call held at once beyond what was there before."""
     tracemalloc.start()
-    grouping = DChoices(10_000, 48)
-    assert tracemalloc.get_traced_memory()[1] < 10e6
-    grouping.route_many(np.zeros(10, np.uint64))
-    keys = np.arange(48 * 100_000, dtype=np.uint64)
-    before = tracemalloc.get_traced_memory()[0]
-    out = grouping.route_many(keys)
-    after = tracemalloc.get_traced_memory()[0]
+    call()
+    peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    assert after - before - out.nbytes < 120e6
+    return peak
+
+
+def test_many_workers_and_sources_take_little_memory():
+    """10,000 workers, 48 sources, all counters in use, hot keys: never more than 120 MB at once."""
+    warm = DChoices(10, 2)
+    warm.route_many(np.zeros(10, np.uint64))
+    assert peak_of(lambda: DChoices(10_000, 48)) < 10e6
+    keys = np.arange(48 * 110_000, dtype=np.uint64)
+    keys[::3] %= np.uint64(20)
+    out = 4 * keys.size
+
+    def route():
+        grouping = DChoices(10_000, 48)
+        grouping.route_many(keys)
+        assert grouping.head()[0].size == 20
+        grouping.route(5, weight=2**33)  # counts of more than 32 bits take hardly any more
+        assert grouping.route_many(keys[:10]).size == 10
+
+    assert 90e6 < peak_of(route) - out < 120e6
+
+
+def test_state_grows_by_a_copy_where_it_is_held():
+    """An array that a call in another thread still uses is not moved from under it."""
+    keys = np.arange(5000)
+    ref, comp = (DChoices(9, 2, seed=1, capacity=5000) for _ in range(2))
+    held = [array[...] for array in comp._state]  # what the other call holds
+    shape = held[2].shape
+    assert comp.route_many(keys).tolist() == ref.route_many(keys).tolist()
+    assert comp.state() == ref.state()
+    assert held[2].shape == shape != comp._state[2].shape
 
 
 @pytest.mark.parametrize("name", ALL)
