@@ -10,9 +10,12 @@ some tuple since. Once the operator says what its clock was at that point, the s
 gives exactly what the shedder's clock should be now. The shedder keeps one shift since its last
 request and, where the operator reports, one for each stretch of `reports` tuples (a mark).
 
+As printed, a request goes out with each pair of matrices, whether or not the last is answered, and
+every reply's difference is added; otherwise a request waits for the reply to the last.
+
 State of a shedder that learns from its operator: one `SHEDDER` record; the `ring` of its goal;
-`marks`, SHIFT[MARKS] where the operator reports; the matrices that it received; the hash functions
-and room for a key's columns.
+`marks`, SHIFT[MARKS] where the operator reports; `requests`, REQUEST[REQUESTS] where several may be
+on their way; the matrices that it received; the hash functions and room for a key's columns.
 """
 
 from __future__ import annotations
@@ -80,8 +83,8 @@ EXCHANGE = record(
 )
 SHEDDER = record([("clock", CLOCK), ("goal", GOAL), ("protocol", PROTOCOL), ("exchange", EXCHANGE)])
 
-# What a step of the shedder works on: its SHEDDER record (an array of one), ring, marks and requests
-# on their way; the matrices; the hash functions and uint64[rows] for the columns of a key.
+# What a step of the shedder works on: its SHEDDER record (an array of one), ring, marks and the
+# requests on their way; the matrices; the hash functions and uint64[rows] for the columns of a key.
 Shedding = namedtuple("Shedding", "own ring marks requests cells family at")
 
 PHASES = ("NOP", "SEND", "RUN")

@@ -6,8 +6,8 @@ at each of them: it is told each execution time divided by k, and as the time of
 that operator would have been done with as much. It works on one tuple at a time, where the
 instances have begun others: what is done of these, divided by k, is taken from the time. Without
 that the shedder would take the others to be untouched, and shed more the more instances there are.
-Tuples that it keeps go where the scheduler says. The loop calls the live objects, one tuple after the other, in the
-order of arrivals and completions.
+Tuples that it keeps go where the scheduler says. The loop calls the live objects, one tuple after
+the other, in the order of arrivals and completions.
 """
 
 from __future__ import annotations

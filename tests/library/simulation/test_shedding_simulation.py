@@ -244,7 +244,7 @@ def test_seven_phases_are_as_described():
 
 @pytest.mark.parametrize("swapped", ["", "DEF"])
 def test_phases_by_their_own_mean_cost_come_as_much_slower(swapped):
-    """The load of F, its mean cost over the gap between its tuples, is then that of A: exactly 1."""
+    """The load of F, its mean cost over the gap between tuples, is then that of A: exactly 1."""
     load = seven_phases(3, 64, 1.0, 20_000, swapped, rates="own")
     first = seven_phases(3, 64, 1.0, 20_000, swapped)
     gap, usual = (np.diff(each.arrivals)[each.starts[:-1]] for each in (load, first))
