@@ -131,10 +131,10 @@ def test_no_star_imports():
 
 
 def comments(path):
-    """Return (line number, line) of each line with a comment."""
+    """Return (line number, line) of each line with a comment that is prose."""
     with tokenize.open(path) as file:
         for token in tokenize.generate_tokens(file.readline):
-            if token.type == tokenize.COMMENT:
+            if token.type == tokenize.COMMENT and not token.string.startswith(("# noqa", "# type: ", "# fmt: ")):
                 yield token.start[0], token.line.rstrip()
 
 

@@ -248,6 +248,7 @@ class POSGInstance:
         now : float, optional
             When it was completed.
         """
+        elapsed = _check.real("elapsed", elapsed, 0.0, LONGEST)
         asked = None if request is None else self._request(request)
         now = _time(now)
         stable = self.learner.learn(key, elapsed)

@@ -54,7 +54,7 @@ class Policy:
 class _LoadAware(Policy):
     """Load-aware shedding, with the options of `LoadAwareShedder`."""
 
-    takes = joined("", signature_of(ShedderOptions, "", without="seed columns"), signature_of(WarmupOptions, ""))
+    takes = joined("", signature_of(ShedderOptions, "", without="seed"), signature_of(WarmupOptions, ""))
     kind = LoadAwareShedder
 
     def make(self, run, given):
