@@ -136,7 +136,7 @@ class StrawMan(_ByClock):
     safety : float
         Every cost is raised by this share. 0 as in the paper's comparison; 0.05 isolates what the
         factor of load-aware shedding does.
-    goal, span, share
+    goal, span, share, check
         As for `LoadAwareShedder`.
 
     Examples
@@ -182,7 +182,7 @@ class FullKnowledge(_ByClock):
         The cost of a key: ``costs[key]`` or ``costs(key)``. Without it each offer names the cost.
     safety : float
         Every cost is raised by this share.
-    goal, span, share
+    goal, span, share, check
         As for `LoadAwareShedder`.
 
     Examples

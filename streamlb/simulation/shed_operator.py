@@ -1,15 +1,19 @@
 """A shedder in front of a scheduler of k operator instances.
 
 This joins load-aware shedding (Rivetti et al. 2016) and POSG (Rivetti et al. 2015). The shedder
-sees the k instances as one operator of k-fold speed: it is told each execution time divided by k,
-so that its clock is the backlog that a fair scheduler leaves at each of them. Tuples that it keeps
-go where the scheduler says. The loop calls the live objects, one tuple after the other, in the
-order of arrivals and completions.
+sees the k instances as one operator of k-fold speed, whose backlog is what a fair scheduler leaves
+at each of them: it is told each execution time divided by k, and as the time of a completion when
+that operator would have been done with as much. It works on one tuple at a time, where the
+instances have begun others: what is done of these, divided by k, is taken from the time. Without
+that the shedder would take the others to be untouched, and shed more the more instances there are.
+Tuples that it keeps go where the scheduler says. The loop calls the live objects, one tuple after
+the other, in the order of arrivals and completions.
 """
 
 from __future__ import annotations
 
 import heapq
+from collections import deque
 from dataclasses import dataclass
 from typing import Any
 
@@ -73,7 +77,8 @@ def simulate_shed_operator(*args: Any, **kwargs: Any) -> SheddingResult:
         The execution time of each tuple, on any instance.
     shedder : a shedder
         `LoadAwareShedder` or any object with `offer` and `complete`. It is told the execution times
-        divided by k.
+        divided by k, and the time of a completion less a k-th of what is done by then of the tuples
+        that are being executed.
     scheduler : POSG or int
         Any object with `instances`, `submit` and `complete`. A number stands for round robin over
         so many instances.
@@ -105,6 +110,7 @@ def simulate_shed_operator(*args: Any, **kwargs: Any) -> SheddingResult:
     waits = np.full(keys.size, DROPPED)
     assignment = np.full(keys.size, -1, np.int32)
     free = [0.0] * k
+    begins: list[deque[float]] = [deque() for _ in range(k)]  # when what each instance holds begins
     running: list[tuple[float, int, int, int, float]] = []
     first = keys.size
 
@@ -112,7 +118,9 @@ def simulate_shed_operator(*args: Any, **kwargs: Any) -> SheddingResult:
         while running and running[0][0] <= until:
             finish, _, instance, key, cost = heapq.heappop(running)
             scheduler.complete(instance, key, cost, finish)
-            shedder.complete(key, cost / k, finish)
+            begins[instance].popleft()
+            done = sum(finish - held[0] for held in begins if held and held[0] < finish)
+            shedder.complete(key, cost / k, finish - done / k)
 
     for i, (key, cost, now) in enumerate(zip(keys.tolist(), costs.tolist(), arrivals.tolist())):
         complete(now)
@@ -123,6 +131,7 @@ def simulate_shed_operator(*args: Any, **kwargs: Any) -> SheddingResult:
         instance = scheduler.submit(key, now)
         start = max(free[instance], now)
         free[instance] = start + cost
+        begins[instance].append(start)
         waits[i], assignment[i] = start - now, instance
         heapq.heappush(running, (free[instance], i, instance, key, cost))
     complete(np.inf)

@@ -39,7 +39,7 @@ OTHER = {
     "ties": "least_recent", "unseen": "zero", "synchronise": "staggered", "resync": 40, "timeout": 50,
     "incarnation": 8, "threshold": 2.5, "safety": 0.125, "goal": "bound", "span": 9, "share": 0.5, "reports": 3,
     "clamp": False, "sync": "difference", "check": "listing", "start": "matrices", "mean_cost": 2.0,
-    "costs": [1.0, 2.0],
+    "costs": [1.0, 2.0], "look": "before",
 }  # fmt: skip
 
 

@@ -21,7 +21,12 @@ class SheddingLoad(NamedTuple):
 
 
 def seven_phases(
-    seed: Any = 0, keys: Any = 4096, exponent: Any = 1.0, messages: Any = 20_000, swapped: str = "DEF"
+    seed: Any = 0,
+    keys: Any = 4096,
+    exponent: Any = 1.0,
+    messages: Any = 20_000,
+    swapped: str = "DEF",
+    rates: str = "first",
 ) -> SheddingLoad:
     """Return the stream of a time series in seven phases, A to G, of changing rate, keys and costs.
 
@@ -29,7 +34,7 @@ def seven_phases(
 
     A: the load is what the operator can bear. B: twice that. C: as A. D: the most frequent key
     changes places with one of the greatest cost. E: two thirds of the load of A. F: the load of A,
-    every cost doubled. G: as A. Rates are relative to the mean cost in phase A.
+    every cost doubled. G: as A.
 
     Parameters
     ----------
@@ -41,6 +46,9 @@ def seven_phases(
         Tuples a phase.
     swapped : str
         The phases in which the two keys have changed places: the text restores "phase A" only in G.
+    rates : {"first", "own"}
+        Whether the loads of E and F are meant by the mean cost of phase A, so that tuples come in F
+        as they did in A, or by what tuples cost in E and F themselves.
 
     Examples
     --------
@@ -56,12 +64,16 @@ def seven_phases(
         raise TypeError(f"swapped must be the letters of phases, got {swapped!r}")
     if not set(swapped) <= set("ABCDEFG"):
         raise ValueError(f"swapped must name phases of A to G, got {swapped!r}")
+    _check.choice("rates", rates, ("first", "own"))
     stream = Zipf(keys, exponent)
     messages = _check.integer("messages", messages, 1)
     value = _check.seed_value(seed)
     times = execution_times(keys, min(64, keys), 0.1, 6.4, seed=value)
-    mean_cost = float(stream.pmf @ times)
+    pmf = stream.pmf
+    mean_cost = float(pmf @ times)
     dear = int(np.flatnonzero(times[1:] == times.max())[0]) + 1 if (times[1:] == times.max()).any() else 0
+    # By so much is the mean with the two swapped.
+    dearer = float((pmf[0] - pmf[dear]) * (times[dear] - times[0]))
     drawn = stream.draw(7 * messages, value)
     costs = np.empty(drawn.size)
     gaps = np.empty(drawn.size)
@@ -71,6 +83,7 @@ def seven_phases(
             first, other = drawn[part] == 0, drawn[part] == dear
             drawn[part][first], drawn[part][other] = dear, 0
         costs[part] = factor * times[drawn[part]]
-        gaps[part] = gap * mean_cost
+        own = factor * (mean_cost + (dearer if name in swapped else 0.0))
+        gaps[part] = gap * (own if rates == "own" and name in "EF" else mean_cost)
     arrivals = np.concatenate([[0.0], np.cumsum(gaps[:-1])])
     return SheddingLoad(drawn, costs, arrivals, np.arange(7) * messages, mean_cost)

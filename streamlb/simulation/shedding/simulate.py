@@ -58,11 +58,11 @@ def simulate_shedding(*args: Any, **kwargs: Any) -> SheddingResult:
     safety : float, optional
         Of every name but "none": share by which estimates are raised. None: epsilon for
         "load_aware", 0 for the others, as in the paper.
-    goal, span, share
+    goal, span, share, check
         Of "load_aware", "straw_man" and "full_knowledge": as for `LoadAwareShedder`.
-    window, tolerance, epsilon, delta, stability, rounding, reports, clock, timeout, clamp
+    window, tolerance, epsilon, delta, stability, rounding, columns, reports, clock, timeout, clamp
         Of "load_aware": as for `LoadAwareShedder`.
-    sync, check, start, unseen
+    sync, start, unseen, resync, look
         Of "load_aware": as for `LoadAwareShedder`.
 
     Returns

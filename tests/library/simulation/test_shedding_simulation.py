@@ -238,6 +238,27 @@ def test_seven_phases_are_as_described():
     assert np.bincount(seven_phases(2, 256, 1.0, 4000, "D").keys[part[4]].astype(np.int64)).argmax() == 0
     with pytest.raises(ValueError, match="swapped must name phases"):
         seven_phases(swapped="X")
+    with pytest.raises(ValueError, match="rates must be one of"):
+        seven_phases(rates="last")
+
+
+@pytest.mark.parametrize("swapped", ["", "DEF"])
+def test_phases_by_their_own_mean_cost_come_as_much_slower(swapped):
+    """The load of F, its mean cost over the gap between tuples, is then that of A: exactly 1."""
+    load = seven_phases(3, 64, 1.0, 20_000, swapped, rates="own")
+    first = seven_phases(3, 64, 1.0, 20_000, swapped)
+    gap, usual = (np.diff(each.arrivals)[each.starts[:-1]] for each in (load, first))
+    np.testing.assert_allclose(gap[[0, 1, 2, 3]], usual[[0, 1, 2, 3]])
+    pmf = Zipf(64, 1.0).pmf
+    times = {int(key): cost for key, cost in zip(load.keys[:20_000], load.costs[:20_000])}
+    order = {key: key for key in times}
+    for number, factor in ((4, 1.5), (5, 2.0)):
+        counts = np.bincount(load.keys[load.starts[number] : load.starts[number] + 20_000].astype(np.int64))
+        if swapped:
+            top = int(counts.argmax())
+            order = {**order, 0: top, top: 0}
+        mean = sum(pmf[rank] * times[key] for rank, key in order.items())
+        np.testing.assert_allclose(gap[number], factor * mean)
 
 
 @pytest.mark.parametrize(

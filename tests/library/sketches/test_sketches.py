@@ -207,8 +207,8 @@ def test_space_saving_is_amortised_constant_on_the_worst_streams():
 @pytest.mark.parametrize(
     ("call", "error", "text"),
     [
-        (lambda: CountMin(epsilon=0), ValueError, r"epsilon must be in \(0, 1\), got 0"),
-        (lambda: CountMin(epsilon=1.0), ValueError, "epsilon must be"),
+        (lambda: CountMin(epsilon=0), ValueError, r"epsilon must be in \(0, 1\], got 0"),
+        (lambda: CountMin(epsilon=1.01), ValueError, "epsilon must be"),
         (lambda: CountMin(delta=-1), ValueError, "delta must be"),
         (lambda: CountMin(delta="x"), TypeError, "delta must be a real number"),
         (lambda: CountMin(epsilon=5e-324), ValueError, "epsilon must be at least 1e-09"),
