@@ -31,7 +31,7 @@ def _expected_wait(now, registers):
 
 @njit(cache=True, nogil=True)
 def _estimate(key, i, registers, F, W, family):
-    at = registers[registers.size - family.shape[0] :]
+    at = registers[registers.size - family.shape[0] :].view(np.uint64)
     find_columns(key, family, F.shape[2], at)
     return estimate_cost(at, i, Cells(F, W), own_of(registers).exchange.unseen)
 
