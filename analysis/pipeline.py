@@ -113,11 +113,15 @@ def pipeline_moves(t: int, n: int) -> dict[str, int]:
     }
 
 
-def busy_fraction_bound(upstream_tasks: int, nodes: int, stall_slots: int = 0) -> Fraction:
+def busy_fraction_bound(upstream_tasks: int, nodes: int, stall_slots: Fraction | int = 0) -> Fraction:
     """Return the largest share of time a bolt can be busy when sending is gated by steps.
 
     In a cycle of `nodes` steps and its stalls each upstream task may send one part to the bolt, and
     a part keeps the bolt busy for one slot.
+
+    How many stalls there are depends on what is sent: `PipelineSchedule.stall_slots` counts them
+    for full parts from every task, and a run in which less is sent has fewer. Without stalls the
+    bound holds for every run.
 
     Parameters
     ----------
@@ -125,8 +129,8 @@ def busy_fraction_bound(upstream_tasks: int, nodes: int, stall_slots: int = 0) -
         Tasks that send to the bolt.
     nodes : int
         Steps of a cycle.
-    stall_slots : int
-        Slots lost to stalls in a cycle.
+    stall_slots : int or Fraction
+        Slots lost to stalls in a cycle, on average over the run.
 
     Examples
     --------
@@ -134,7 +138,7 @@ def busy_fraction_bound(upstream_tasks: int, nodes: int, stall_slots: int = 0) -
     >>> busy_fraction_bound(4, 8)
     Fraction(1, 2)
     """
-    return min(Fraction(upstream_tasks, nodes + stall_slots), Fraction(1))
+    return min(Fraction(upstream_tasks) / (nodes + stall_slots), Fraction(1))
 
 
 def inter_node_share_bound(sender_tasks: int, receiver_tasks: int, nodes: int) -> Fraction:

@@ -12,17 +12,17 @@ from streamlb.metrics import head_tail_load as head_tail_load
 from streamlb.metrics import imbalance as imbalance
 from streamlb.metrics import movement as movement
 from streamlb.metrics import replication as replication
+from streamlb.stand_ins import cashtags as cashtags
+from streamlb.stand_ins import tweets as tweets
+from streamlb.stand_ins import twitter as twitter
+from streamlb.stand_ins import wikipedia as wikipedia
 from streamlb.streams import Drifting as Drifting
 from streamlb.streams import Phase as Phase
 from streamlb.streams import Phased as Phased
 from streamlb.streams import Stream as Stream
 from streamlb.streams import Uniform as Uniform
 from streamlb.streams import Zipf as Zipf
-from streamlb.streams import cashtags as cashtags
 from streamlb.streams import execution_times as execution_times
-from streamlb.streams import tweets as tweets
-from streamlb.streams import twitter as twitter
-from streamlb.streams import wikipedia as wikipedia
 from streamlb.traces import Trace as Trace
 
 # sketches

@@ -176,6 +176,32 @@ class Zipf(Stream):
         weights /= weights.sum()
         return weights
 
+    def distinct(self, m: int | None = None) -> float:
+        """Return how many different keys m messages have on average.
+
+        Parameters
+        ----------
+        m : int, optional
+            How many messages; the stream's own length.
+
+        Examples
+        --------
+        >>> from streamlb import Zipf
+        >>> round(Zipf(1000, 1.0).distinct(1000))
+        334
+        """
+        m, _ = self._span(m, 0)
+        scale = m / _zipf_sum(self.keys, self.exponent)
+        split = min(self.keys, 1000)
+        head = float(-np.expm1(-scale * np.arange(1, split + 1, dtype=np.float64) ** -self.exponent).sum())
+        if split == self.keys:
+            return head
+        # The tail by trapezoids between ranks of a constant ratio, and half a step at both ends.
+        ranks = np.geomspace(split, self.keys, 20_001)
+        chances = -np.expm1(-scale * ranks**-self.exponent)
+        area = float(((chances[1:] + chances[:-1]) * np.diff(ranks)).sum()) / 2
+        return head + area + float(chances[-1] - chances[0]) / 2
+
     def _fill(self, seed: int, start: int, out: np.ndarray) -> None:
         if self._table is None:
             self._table = alias_table(self.pmf)
@@ -233,6 +259,9 @@ class Drifting(Stream):
         holds. Before the first, keys are ranks.
     seed : int, SeedSequence or None
         Draws the permutations.
+    returning : int, optional
+        After every so many points keys are ranks again, as at the start: 2 means every second
+        part. They never are by default.
 
     Examples
     --------
@@ -243,7 +272,7 @@ class Drifting(Stream):
     True
     """
 
-    def __init__(self, base: Stream, points: Sequence[int], seed: Any = 0):
+    def __init__(self, base: Stream, points: Sequence[int], seed: Any = 0, returning: int | None = None):
         if not isinstance(base, Stream):
             raise TypeError(f"base must be a Stream, got {base!r} of type {type(base).__name__}")
         self.base = base
@@ -253,6 +282,7 @@ class Drifting(Stream):
         if any(a >= b for a, b in zip(self.points, self.points[1:])):
             raise ValueError(f"points must ascend, got {list(points)}")
         self.seed = _check.seed_value(seed)
+        self.returning = None if returning is None else _check.integer("returning", returning, 1)
         self._permutation: tuple[int, np.ndarray] = (-1, np.empty(0, np.int64))
 
     @property
@@ -268,6 +298,11 @@ class Drifting(Stream):
         return pmf
 
     def _segment(self, index: int) -> int:
+        """Return the number of the part that a message belongs to; 0 where keys are ranks."""
+        segment = self._part(index)
+        return 0 if self.returning is not None and segment % self.returning == 0 else segment
+
+    def _part(self, index: int) -> int:
         return int(np.searchsorted(self.points, index, side="right"))
 
     def _dealt(self, segment: int) -> np.ndarray:
@@ -282,8 +317,8 @@ class Drifting(Stream):
         self.base._fill(seed, start, out)
         at = 0
         while at < out.size:
-            segment = self._segment(start + at)
-            end = out.size if segment == len(self.points) else min(out.size, self.points[segment] - start)
+            part, segment = self._part(start + at), self._segment(start + at)
+            end = out.size if part == len(self.points) else min(out.size, self.points[part] - start)
             if segment:
                 out[at:end] = self._dealt(segment)[out[at:end].astype(np.int64)]
             at = end
@@ -417,52 +452,6 @@ def execution_times(
     out = np.empty(keys)
     out[permutation(_check.seed_value(seed), keys)] = times[np.arange(keys) % values]
     return out
-
-
-# Stand-ins for the papers' private data sets: Zipf with the printed number of keys and messages,
-# fitted to the printed share of the most frequent key. They have the papers' skew at the top and
-# none of their other structure.
-
-
-def wikipedia(scale: float = 1.0) -> Zipf:
-    """Stand in for the page views of Nasir et al. 2016 and 2017: 22 M messages, 2.9 M keys.
-
-    The most frequent key has 9.32% of the messages.
-
-    Parameters
-    ----------
-    scale : float
-        Multiplies messages and keys; the top share stays.
-    """
-    scale = _check.real("scale", scale, 0, 1, low_open=True)
-    return Zipf.from_top_share(round(2_900_000 * scale), 0.0932, round(22_000_000 * scale))
-
-
-def twitter(keys: int = 31_000_000, messages: int = 1_200_000_000) -> Zipf:
-    """Stand in for the words of tweets: 1.2 G messages, 31 M keys, of which the first has 2.67%."""
-    return Zipf.from_top_share(keys, 0.0267, messages)
-
-
-def cashtags(scale: float = 1.0, seed: Any = 0) -> Drifting:
-    """Stand in for the drifting cashtags of Nasir et al. 2016: 690 k messages, 2,900 keys.
-
-    The most frequent key has 3.29% of the messages; ranks are dealt anew after each twentieth.
-
-    Parameters
-    ----------
-    scale : float
-        Multiplies messages.
-    seed : int, SeedSequence or None
-        Draws the permutations.
-    """
-    messages = round(690_000 * _check.real("scale", scale, 0, low_open=True))
-    base = Zipf.from_top_share(2_900, 0.0329, messages)
-    return Drifting(base, [messages * i // 20 for i in range(1, 20)], seed)
-
-
-def tweets(messages: int = 500_000) -> Zipf:
-    """Stand in for the entities in tweets of Rivetti et al. 2015 and 2016: 35,000, p1 = 6.5%."""
-    return Zipf.from_top_share(35_000, 0.065, messages)
 
 
 def _zipf_sum(keys: int, exponent: float) -> float:

@@ -13,7 +13,7 @@ def line(components, tasks):
 
 
 class Schedule:
-    params = [[4, 16, 64, 256], [16, 64, 256, 1024], ["printed", "optimised"]]
+    params = [[4, 16, 64, 256], [16, 64, 256, 1024], ["restated", "optimised"]]
     param_names = ["t", "nodes", "refine"]
 
     def setup(self, t, nodes, refine):
@@ -31,7 +31,7 @@ class Schedule:
 
 
 class TenThousandTasks:
-    params = [[(10, 1000), (100, 100), (1000, 10)], ["printed", "optimised"]]
+    params = [[(10, 1000), (100, 100), (1000, 10)], ["restated", "optimised"]]
     param_names = ["components_tasks", "refine"]
     timeout = 120
 

@@ -13,6 +13,23 @@ import math
 import numpy as np
 
 
+def common_tasks(t: int, nodes: int) -> int:
+    """Return the least number of tasks from t on that has a common divisor with the nodes.
+
+    These are the tasks that the paper adds where gcd(t, N) = 1 (section VII). A single node has
+    no divisor to share, so that t stays.
+
+    Examples
+    --------
+    >>> from streamlb.placement.matrices import common_tasks
+    >>> common_tasks(5, 9), common_tasks(6, 9), common_tasks(3, 7)
+    (6, 6, 7)
+    """
+    if nodes == 1:
+        return t
+    return next(more for more in range(t, t + nodes + 1) if math.gcd(more, nodes) > 1)
+
+
 def initial(t: int, nodes: int) -> np.ndarray:
     """Return M_init(i, j) = iN + j (Eq. 2), tasks dealt to the nodes in turn: int64[t, nodes]."""
     return np.arange(t * nodes, dtype=np.int64).reshape(t, nodes)

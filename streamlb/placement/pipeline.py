@@ -70,7 +70,7 @@ class PipelineSchedule:
         Nodes of the cluster (N in the paper).
     initial, components, transposed, blocks, intermediate, final : int64[t, N]
         M_init, M'_init, M'_trn of Eq. 6, M'_trn of Eq. 10, M'_inter, and M'_fin after the
-        refinement.
+        refinement; t is the tasks of the widest component and what was added.
     labels : int64[N]
         The refinement: what is ID v in M'_inter is labels[v] in M'_fin.
     schedule : int64[N, N]
@@ -150,7 +150,13 @@ class PipelineSchedule:
 
 
 def pipeline_schedule(
-    topology: Topology, nodes: int, refine: str | None = "printed", *, load_factor: float = 1.0, seed: int | None = 0
+    topology: Topology,
+    nodes: int,
+    refine: str | None = "restated",
+    *,
+    add_tasks: bool = False,
+    load_factor: float = 1.0,
+    seed: int | None = 0,
 ) -> PipelineSchedule:
     """Place the tasks of a topology on nodes and schedule who sends to whom in each step.
 
@@ -160,10 +166,14 @@ def pipeline_schedule(
         What to place; it must not have more components than there are nodes.
     nodes : int
         Nodes of the cluster.
-    refine : {"printed", "optimised", None}
-        How components that talk to each other are brought together: by Algorithm 2 of the paper, by
-        a local search over relabellings that is never worse in inter-node traffic plus load, or not
-        at all.
+    refine : {"restated", "printed", "optimised", None}
+        How components that talk to each other are brought together: by Algorithm 2 of the paper as
+        we restate it, by Algorithm 2 to the letter, by a local search over relabellings that is
+        never worse than the others in inter-node traffic plus load, or not at all. The printed
+        examples come out of both readings of Algorithm 2; they part where exchanges compete.
+    add_tasks : bool
+        The paper's remedy where gcd(t, N) = 1 and blocks have a single entry, so that there is
+        nothing to refine: dummies raise t to the next number with a common divisor.
     load_factor : float
         For "optimised": the weight of the loads' squared coefficient of variation beside the
         inter-node share.
@@ -199,13 +209,14 @@ def pipeline_schedule(
     """
     checked_topology(topology)
     nodes = _check.integer("nodes", nodes, 1)
-    if refine not in (None, "printed", "optimised"):
-        raise ValueError(f"refine must be 'printed', 'optimised' or None, got {refine!r}")
+    if refine is not None:
+        refine = _check.choice("refine", refine, ("restated", "printed", "optimised"))
+    add_tasks = bool(add_tasks)
     load_factor = _check.real("load_factor", load_factor, 0.0)
     seed = _check.seed_value(seed)
     if len(topology.names) > nodes:
         raise ValueError(f"nodes must be at least the number of components, {len(topology.names)}, got {nodes}")
-    t = topology.widest
+    t = matrices.common_tasks(topology.widest, nodes) if add_tasks else topology.widest
     initial = matrices.initial(t, nodes)
     components = matrices.component_ids(initial, t)
     transposed = matrices.transpose_rows(components)
@@ -238,8 +249,8 @@ def pipeline_schedule(
 def _labels(topology: Topology, intermediate: np.ndarray, how: str | None, load_factor: float, seed: int) -> np.ndarray:
     if how is None:
         return np.arange(intermediate.shape[1], dtype=np.int64)
-    if how == "printed":
-        return refine.printed_labels(intermediate, topology.edges)
+    if how in refine.SWAPS:
+        return refine.swapped_labels(refine.SWAPS[how](intermediate, topology.edges), intermediate.shape[1])
     return refine.optimised_labels(
         intermediate, topology.counts, topology.edges, topology.rates, load_factor=load_factor, seed=seed
     )

@@ -1,9 +1,10 @@
 """Refinement: relabel components so that those that talk to each other share nodes.
 
-There are two ways: Algorithm 2 of Tantalaki et al. 2020 exactly as printed, and a local search. A
-relabelling keeps every row a permutation. Component v at base value a runs its task q on column[q,
-a], the node at which row q of M'_inter holds a. A relabelling is therefore a choice of one base
-value for each component, and finding the best one is a quadratic assignment problem.
+There are three ways: Algorithm 2 of Tantalaki et al. 2020 to the letter, our restatement of it, and
+a local search. A relabelling keeps every row a permutation. Component v at base value a runs its
+task q on column[q, a], the node at which row q of M'_inter holds a. A relabelling is therefore a
+choice of one base value for each component, and finding the best one is a quadratic assignment
+problem.
 """
 
 from __future__ import annotations
@@ -54,26 +55,67 @@ def bitmap(edges: np.ndarray, nodes: int) -> np.ndarray:
     return out
 
 
-def printed_swaps(intermediate: np.ndarray, edges: np.ndarray) -> list[tuple[int, int]]:
-    """Return the exchanges (v, d) of Algorithm 2.
+def _talking(members: np.ndarray, edges: np.ndarray) -> list[list[tuple[int, ...]]]:
+    """Return the streams that leave each block for a later one, in the order of the printed loops.
 
-    In each of them v leaves the sender's block and the receiver d takes its place.
+    The loops run over blocks j, then places x in the sender's block, then places y in the
+    receiver's. A stream is (j, x, y, sender, receiver).
+    """
+    blocks, g = members.shape
+    home, place = np.empty(members.size, np.int64), np.empty(members.size, np.int64)
+    home[members], place[members] = np.arange(blocks)[:, None], np.arange(g)[None, :]
+    leaving: list[list[tuple[int, ...]]] = [[] for _ in range(blocks)]
+    for s, d in edges.tolist():
+        if home[d] > home[s]:
+            leaving[home[s]].append((int(home[d]), int(place[s]), int(place[d]), s, d))
+    return [sorted(pairs) for pairs in leaving]
+
+
+def printed_swaps(intermediate: np.ndarray, edges: np.ndarray) -> list[tuple[int, int]]:
+    """Return the exchanges (v, d) of Algorithm 2 to the letter.
+
+    M' and R- stay as they are at the beginning, so that an ID that has moved may be exchanged
+    again. The index k into R- counts the exchanges between two blocks, whoever the sender is; where
+    R- has no such entry there is nothing to exchange. The number of exchanges is set back only
+    when it meets its limit, which ends block i: "GoTo Line 3" goes on with the next i, since
+    starting that loop afresh would never end.
+    """
+    members = block_members(intermediate)
+    spare = non_partners(members, bitmap(edges, members.size))
+    limit = members.shape[1] // 2
+    swaps: list[tuple[int, int]] = []
+    count = 0
+    for pairs in _talking(members, edges):
+        block, k = -1, 0
+        for j, _, _, s, d in pairs:
+            if j != block:
+                block, k = j, 0
+            if count >= limit:
+                count = 0
+                break
+            if k < len(spare[s]):
+                swaps.append((spare[s][k], d))
+                k += 1
+                count += 1
+    return swaps
+
+
+def restated_swaps(intermediate: np.ndarray, edges: np.ndarray) -> list[tuple[int, int]]:
+    """Return the exchanges (v, d) of Algorithm 2 as we restate it.
+
+    In each of them v leaves the sender's block and the receiver d takes its place. Both are still
+    where they began, and no ID that has found its partner moves again. Each block i has a count of
+    exchanges of its own.
     """
     members = block_members(intermediate)
     blocks, g = members.shape
-    sends = bitmap(edges, members.size)
-    spare = non_partners(members, sends)
-    home = np.empty(members.size, np.int64)
-    home[members] = np.arange(blocks)[:, None]
-    at = home.copy()
-    place = np.empty(members.size, np.int64)
-    place[members] = np.arange(g)[None, :]
+    spare = non_partners(members, bitmap(edges, members.size))
+    at = np.empty(members.size, np.int64)
+    at[members] = np.arange(blocks)[:, None]
     used: set[int] = set()
     swaps = []
-    for i in range(blocks - 1):
+    for i, pairs in enumerate(_talking(members, edges)):
         moved = 0
-        # The printed loops run over all pairs; only those joined by a stream do anything, in order.
-        pairs = sorted((home[d], place[s], place[d], s, d) for s, d in edges.tolist() if home[s] == i and home[d] > i)
         for j, _, _, s, d in pairs:
             if moved >= g // 2 or at[s] != i or at[d] != j or d in used:
                 continue
@@ -83,16 +125,19 @@ def printed_swaps(intermediate: np.ndarray, edges: np.ndarray) -> list[tuple[int
             at[v], at[d] = at[d], at[v]
             used.update((s, d))
             moved += 1
-            swaps.append((int(v), int(d)))
+            swaps.append((v, d))
     return swaps
 
 
-def printed_labels(intermediate: np.ndarray, edges: np.ndarray) -> np.ndarray:
-    """Return the new label of each ID after Algorithm 2: int64[N]."""
-    labels = np.arange(intermediate.shape[1], dtype=np.int64)
-    for v, d in printed_swaps(intermediate, edges):
-        labels[v], labels[d] = labels[d], labels[v]
-    return labels
+SWAPS = {"restated": restated_swaps, "printed": printed_swaps}
+
+
+def swapped_labels(swaps: list[tuple[int, int]], nodes: int) -> np.ndarray:
+    """Return the new label of each ID after exchanges, wherever the two IDs then are: int64[N]."""
+    place = np.arange(nodes, dtype=np.int64)
+    for v, d in swaps:
+        place[v], place[d] = place[d], place[v]
+    return np.argsort(place)
 
 
 @njit(cache=True, nogil=True, forceinline=True)
@@ -261,16 +306,18 @@ def optimised_labels(
 ) -> np.ndarray:
     """Return the best labels of several local searches: int64[N].
 
-    One starts from the result of Algorithm 2, the others start at random.
-
-    A search accepts only what lowers the objective, so the result is never worse than the printed
-    one.
+    One starts from the best of the two readings of Algorithm 2 and no refinement, the others start
+    at random. A search accepts only what lowers the objective, so the result is never worse than
+    any of the three.
     """
     size, n = intermediate.shape[1], counts.size
     column = columns_of(intermediate)
     problem = relabelling_problem(column, counts, edges, rates, load_factor)
-    base = np.argsort(printed_labels(intermediate, edges))[:n]
-    best, best_value = base, objective(column, counts, edges, rates, base, load_factor)
+    bases = [np.argsort(swapped_labels(swaps(intermediate, edges), size))[:n] for swaps in SWAPS.values()]
+    bases.append(np.arange(n))
+    values = [objective(column, counts, edges, rates, base, load_factor) for base in bases]
+    base, best_value = bases[int(np.argmin(values))], min(values)
+    best = base
     for k in range(restarts + 1):
         start = base if k == 0 else permutation((seed + 2 * k) & 0xFFFFFFFFFFFFFFFF, size)[:n]
         order = permutation((seed + 2 * k + 1) & 0xFFFFFFFFFFFFFFFF, size)

@@ -18,12 +18,8 @@ from streamlb import (
     Trace,
     Uniform,
     Zipf,
-    cashtags,
     execution_times,
     key_array,
-    tweets,
-    twitter,
-    wikipedia,
 )
 from streamlb.rng import alias_table, permutation, uniforms
 
@@ -56,6 +52,7 @@ def streams():
         zipf,
         Uniform(7),
         Drifting(zipf, [10, 11, 400], seed=3),
+        Drifting(zipf, [10, 200, 400], seed=3, returning=2),
         Phased([Phase(zipf, 100, 2.0), Phase(Uniform(90), 1), Phase(Drifting(zipf, [5]), 300)]),
         Trace(zipf.draw(1000, 9)),
     ]
@@ -117,6 +114,22 @@ def test_drift_deals_the_ranks_anew():
     assert (keys[100:250] != ranks[100:250]).any()
 
 
+def test_ranks_may_return():
+    base = Zipf(30, 1.5)
+    stream = Drifting(base, [100, 200, 300], seed=8, returning=2)
+    ranks, keys, never = (s.draw(400, 2).astype(int) for s in (base, stream, Drifting(base, [100, 200, 300], seed=8)))
+    for low, back in ((0, True), (100, False), (200, True), (300, False)):
+        part = slice(low, low + 100)
+        assert (keys[part] == (ranks if back else never)[part]).all()
+        assert (stream.pmf_at(low) == base.pmf).all() == back
+
+
+@given(st.integers(1, 3000), st.floats(0, 3), st.integers(0, 10**6))
+def test_distinct_is_the_sum_of_the_chances_to_be_met(keys, exponent, m):
+    stream = Zipf(keys, exponent)
+    assert stream.distinct(m) == pytest.approx(-np.expm1(-m * stream.pmf).sum(), rel=1e-5, abs=1e-5)
+
+
 def test_phases_have_their_own_distribution_and_rate():
     stream = Phased([(Uniform(5), 50, 1.0), (Uniform(100), 50, 4.0)])
     keys = stream.draw(120, 1)
@@ -176,25 +189,6 @@ def test_permutation_and_uniforms():
     assert stats.kstest(draws, "uniform").pvalue > 1e-6
 
 
-def test_stand_ins_have_the_printed_top_share():
-    for stream, keys, messages, share in [
-        (wikipedia(0.1), 290_000, 2_200_000, 0.0932),
-        (twitter(1_000_000, 5_000_000), 1_000_000, 5_000_000, 0.0267),
-        (cashtags(), 2_900, 690_000, 0.0329),
-        (tweets(), 35_000, 500_000, 0.065),
-    ]:
-        assert (stream.keys, stream.messages) == (keys, messages)
-        assert stream.pmf[0] == pytest.approx(share, rel=1e-9)
-    assert len(cashtags().points) == 19
-
-
-def test_thirty_one_million_keys_stream_in_bounded_memory():
-    stream = twitter()
-    assert stream.messages == 1_200_000_000
-    chunks = stream.chunks(seed=1, start=stream.messages - 100_000)
-    assert sum(chunk.size for chunk in chunks) == 100_000
-
-
 @pytest.mark.parametrize(
     ("call", "error", "text"),
     [
@@ -216,7 +210,7 @@ def test_thirty_one_million_keys_stream_in_bounded_memory():
         (lambda: Phased([(Uniform(3), 10, 0.0)]), ValueError, "rate must be"),
         (lambda: execution_times(5, high=0.5), ValueError, "high must be"),
         (lambda: execution_times(5, spacing="cubic"), ValueError, "spacing must be one of 'linear', 'geometric'"),
-        (lambda: wikipedia(0), ValueError, "scale must be"),
+        (lambda: Drifting(Uniform(3), [5], returning=0), ValueError, "returning must be at least 1, got 0"),
     ],
 )
 def test_bad_input(call, error, text):

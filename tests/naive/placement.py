@@ -33,8 +33,54 @@ def pipeline_steps(t, n):
     return init, comp, trn, moved, inter
 
 
+def refined_to_the_letter(inter, edges):
+    """Return M'_fin after the printed lines of Algorithm 2, exchange by exchange in the matrix."""
+    n = len(inter[0])
+    g = math.gcd(len(inter), n)
+    m = [sorted(inter[0][b * g : (b + 1) * g]) for b in range(n // g)]
+    r_minus = {}
+    for block in m:
+        for s in block:
+            r_minus[s] = sorted((v for v in block if v != s and (s, v) not in edges), reverse=True)
+    final = [list(row) for row in inter]
+    num_of_swaps = 0
+
+    def check_swap(i, j):
+        nonlocal num_of_swaps
+        k = 0
+        for x in range(g):
+            for y in range(g):
+                source, target = m[i][x], m[j][y]
+                if (source, target) in edges:
+                    if num_of_swaps < g // 2:
+                        if k < len(r_minus[source]):
+                            exchanged = {r_minus[source][k]: target, target: r_minus[source][k]}
+                            for row in final:
+                                row[:] = [exchanged.get(v, v) for v in row]
+                            k += 1
+                            num_of_swaps += 1
+                    else:
+                        num_of_swaps = 0
+                        return "GoTo Line 3"
+        return None
+
+    for i in range(len(m) - 1):
+        for j in range(i + 1, len(m)):
+            if check_swap(i, j) == "GoTo Line 3":
+                break
+    return final
+
+
+def tasks_with_a_common_divisor(t, n):
+    """Return the least number from t on that shares a divisor with n; t itself where n is 1."""
+    more = t
+    while n > 1 and not any(more % d == n % d == 0 for d in range(2, n + 1)):
+        more += 1
+    return more
+
+
 def refinement(inter, edges):
-    """Return the exchanges of Algorithm 2, by its four loops, as the docs page reads it."""
+    """Return the exchanges of Algorithm 2, by its four loops, as we restate it."""
     t, n = len(inter), len(inter[0])
     g = math.gcd(t, n)
     m = [sorted(inter[0][b * g : (b + 1) * g]) for b in range(n // g)]

@@ -1,6 +1,7 @@
 """The slotted simulator against its naive twin, Little's law, and the bound on gated bolts."""
 
 import math
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -101,21 +102,27 @@ def test_each_receiving_component_gets_a_copy(case):
 @pytest.mark.bound
 @pytest.mark.parametrize("case", list(PAPER_NODES))
 @pytest.mark.parametrize("stalls", [True, False])
-def test_a_gated_bolt_is_never_busier_than_its_bound(case, stalls):
-    """This is exact: in a cycle of N steps a bolt gets at most a part from each upstream task."""
+@pytest.mark.parametrize("slots", [1, 8, 60, 1500])
+def test_a_gated_bolt_is_never_busier_than_its_bound(case, stalls, slots):
+    """This is exact: in N steps a bolt gets at most a part from each upstream task.
+
+    Runs as short as a few cycles leave no room for a bound that is off by one. Stalls count as the
+    run had them: how many there are depends on what is sent.
+    """
     topology, nodes = paper_topology(case), PAPER_NODES[case]
     part = 32
     r = simulate_pipeline(
-        pipeline_schedule(topology, nodes), gate="steps", stalls=stalls, load=1.0, slots=1500, part=part
+        pipeline_schedule(topology, nodes), gate="steps", stalls=stalls, load=1.0, slots=slots, part=part
     )
-    cycles = r.steps // nodes + 2
+    cycles = -(-r.steps // nodes)
     for task, component in enumerate(topology.task_component.tolist()):
         senders = topology.edges[topology.edges[:, 1] == component, 0]
         if senders.size:
             upstream = int(topology.counts[senders].sum())
             assert r.task_load[task] <= part * upstream * cycles
-            if upstream <= nodes:
-                assert r.task_load[task] / part <= float(busy_fraction_bound(upstream, nodes)) * nodes * cycles
+            longest = cycles * nodes + r.stalled  # the slots of whole cycles, with the stalls of the run
+            busy = Fraction(int(r.task_load[task]), part * longest)
+            assert busy <= busy_fraction_bound(upstream, nodes, Fraction(r.stalled, cycles))
 
 
 @pytest.mark.parametrize("case", list(PAPER_NODES))
@@ -170,8 +177,8 @@ def test_results_add_up():
         (dict(gate="steps", schedule=[[0, 1]]), ValueError, "no step in which node 0 sends to node 1"),
         (dict(schedule=[0, 1]), ValueError, "steps by 2 nodes"),
         (dict(load=1.5), ValueError, "load must be in"),
-        (dict(part=0), ValueError, "part must be at least 1"),
-        (dict(buffer=10), ValueError, "buffer must be at least 64"),
+        (dict(part=0), ValueError, "part must be in"),
+        (dict(buffer=10), ValueError, r"buffer must be in \[64, "),
         (dict(slots=0), ValueError, "slots"),
         (dict(bandwidth=0.5), TypeError, "bandwidth must be an integer"),
         (dict(distance_cost=-1.0), ValueError, "distance_cost"),

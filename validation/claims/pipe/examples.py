@@ -29,7 +29,7 @@ def _examples_grid(profile: str) -> list[dict[str, Any]]:
 def measure_examples(case: str) -> dict[str, Any]:
     """Compute every matrix that the paper prints for an example."""
     topology, nodes = example(case)
-    s = pipeline_schedule(topology, nodes, "printed")
+    s = pipeline_schedule(topology, nodes)
     members = refine.block_members(s.intermediate)
     sends = refine.bitmap(topology.edges, nodes)
     spare = refine.non_partners(members, sends)
@@ -44,7 +44,7 @@ def measure_examples(case: str) -> dict[str, Any]:
         "bitmap": text(sends),
         "members": text(members),
         "non_partners": " | ".join(" ".join(map(str, row)) for row in spare),
-        "swaps": " | ".join(f"{v} {d}" for v, d in refine.printed_swaps(s.intermediate, topology.edges)),
+        "swaps": " | ".join(f"{v} {d}" for v, d in refine.restated_swaps(s.intermediate, topology.edges)),
         "row_moves": " | ".join(
             f"{i} {to}" for i, to in enumerate(matrices.row_targets(topology.widest, nodes).tolist())
         ),

@@ -66,7 +66,7 @@ def _case(topology: str, seed: int) -> tuple[Topology, int]:
 def measure_own(topology: str, seed: int, load: float, bandwidth: int, part: int, slots: int) -> dict[str, Any]:
     """Run the printed schedule and ours on one cell."""
     graph, nodes = _case(topology, seed)
-    printed = pipeline_schedule(graph, nodes, "printed")
+    printed = pipeline_schedule(graph, nodes)
     ours = pipeline_schedule(graph, nodes, "optimised")
     even = even_schedule(graph, nodes)
     demand = even.step_demand()
@@ -135,7 +135,7 @@ def measure_lines(t: int, most_nodes: int) -> dict[str, Any]:
         for length in (2, 3):
             counts = {f"c{i}": max(t - i, 1) for i in range(length)}
             line = Topology(counts, [(f"c{i}", f"c{i + 1}") for i in range(length - 1)])
-            for how in ("printed", "optimised"):
+            for how in ("restated", "printed", "optimised"):
                 lines += 1
                 stalled += pipeline_schedule(line, nodes, how).stall_slots > 0
     return {"lines": lines, "stalled": stalled}

@@ -40,7 +40,7 @@ def measure_refine(case: str, seed: int) -> dict[str, Any]:
     best_share, _ = best_relabelling(topology.widest, nodes, counts, edges)
     best_value, _ = best_relabelling(topology.widest, nodes, counts, edges, load_factor=1)
     out: dict[str, Any] = {"nodes": nodes, "best_share": float(best_share), "best_value": float(best_value)}
-    for name, how in (("none", None), ("printed", "printed"), ("optimised", "optimised")):
+    for name, how in (("none", None), ("printed", "restated"), ("optimised", "optimised")):
         s = pipeline_schedule(topology, nodes, how)
         loads = s.placement.node_loads()
         out[f"{name}_share"] = s.placement.inter_node_share()

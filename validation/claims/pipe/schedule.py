@@ -38,7 +38,7 @@ def measure_schedule(case: str) -> dict[str, Any]:
     if case == "figure4":
         return _figure4()
     topology, nodes = example(case)
-    s = pipeline_schedule(topology, nodes, "printed")
+    s = pipeline_schedule(topology, nodes)
     stages = s.occupancy.shape[1]
     return {
         "stages": stages,

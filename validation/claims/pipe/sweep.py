@@ -102,7 +102,7 @@ def measure_simulation(
     """Run every scheduler on one cell of the sweep."""
     graph = paper_topology(topology).limited(tasks)
     nodes = PAPER_NODES[topology]
-    printed = pipeline_schedule(graph, nodes, "printed")
+    printed = pipeline_schedule(graph, nodes)
     even = even_schedule(graph, nodes)
     cpu, memory = (float(x) for x in declared.split("/"))
     told = resource_aware_schedule(graph, nodes, cpu=cpu, memory=memory, node_memory=_NODE_MEMORY)
@@ -159,7 +159,7 @@ def gain(runs: pd.DataFrame, what: str, ours: str = "pipeline", theirs: str = "e
 def limits(topology: str) -> str:
     """Say what the bound comes to for each bolt of a topology, and how many nodes get no task."""
     graph, nodes = paper_topology(topology), PAPER_NODES[topology]
-    schedule = pipeline_schedule(graph, nodes, "printed")
+    schedule = pipeline_schedule(graph, nodes)
     bounds = []
     for bolt, name in enumerate(graph.names):
         senders = graph.edges[graph.edges[:, 1] == bolt, 0]
