@@ -155,7 +155,8 @@ class _Context(CPUContext):
         return super().get_function(fn, sig, _firstcall)
 
     def _view(self, found, wanted, builder, args, _loc=None):
-        from numba.np.arrayobj import populate_array  # here, because reading a cached kernel needs none of it
+        # Imported here, because reading a cached kernel needs none of it.
+        from numba.np.arrayobj import populate_array
 
         array = self.make_array(found)(self, builder, args[0])
         view = self.make_array(wanted)(self, builder)
