@@ -18,7 +18,7 @@ EXPECTED = {
     *("F8a", "F8b", "F8c", "F9a", "F9b", "F10a", "F10b", "F10c", "F11", "F12a", "F12b", "F12c", "F12d"),
 }
 ADDED = {
-    *("EX1-v", "T3.1w", "T3.3b", "F4g", "F6L", "F7a-v", "F10d", "F11-v", "F11-w", "F11d"),
+    *("EX1-v", "T3.1w", "T3.3b", "F4g", "F4h", "F6L", "F7a-v", "F10d", "F11-v", "F11-w", "F11d"),
 }
 EXACT = (
     *("POSG-EX1", "POSG-EX1-v", "POSG-E1", "POSG-T3.1", "POSG-T3.2", "POSG-T3.3", "POSG-T3.3b"),
@@ -158,16 +158,10 @@ FED = {
     ),
     "POSG-F4a": Fed(
         true=SKEWED,
-        false=[
-            gaining(lambda row: 1.06 if row.exponent else 0.98),
-            gaining(lambda row: 1.07 - 0.04 * row.exponent),
-            gaining(lambda row: 1.1 + row.exponent),
-        ],
+        false=[gaining(lambda row: 1.2 if row.exponent else 0.92), gaining(lambda row: 1.1 + row.exponent)],
     ),
-    "POSG-F4b": Fed(
-        true=SKEWED,
-        false=[gaining(lambda row: 1.3 - 0.05 * row.exponent), gaining(lambda row: 1.02 + row.exponent / 10)],
-    ),
+    "POSG-F4b": Fed(true=SKEWED, false=[gaining(0.9), gaining(lambda row: 1.02 + row.exponent / 10)]),
+    "POSG-F4h": Fed(true=SKEWED, false=gaining(lambda row: 1.05 if row.exponent == 1.5 else 1.1 + row.exponent)),
     "POSG-F4c": Fed(true=gaining(1.5), false=gaining(0.5), verdict="reported"),
     "POSG-F4d": Fed(true=gaining(2.0, controls=48.0), false=gaining(2.0, controls=40.0)),
     "POSG-F4e": Fed(
@@ -227,7 +221,7 @@ FED = {
     ),
     "POSG-F11-v": Fed(
         true=change(updated=82_311),
-        false=[{"updated": 90_000}, {"posg_during": 50.0, "updated": 82_312}],
+        false=[{"updated": 90_000}, {"updated": 76_000}],
         noise={"updated": 1e5},
     ),
     "POSG-F11-w": Fed(true=change(), false=[{"late": 9_000.0}, {"late_posg": 3_000.0}]),

@@ -81,7 +81,7 @@ def _change(reading: str, seed: int, over: float = 1.0, network: float = 0.0) ->
             fresh.setdefault(instance, t)
     stays = {name: result.completion.reshape(-1, BLOCK) for name, result in results.items()}
     left = slice(-(-greedy // BLOCK) if greedy < CHANGE - BLOCK else 0, CHANGE // BLOCK)
-    out = {
+    out: dict[str, Any] = {
         "leaves": greedy,
         "runs": posg.first_run if posg.first_run is not None else LENGTH,
         "updated": max(fresh.values()) if len(fresh) == INSTANCES else LENGTH,
@@ -129,11 +129,9 @@ def _improves(runs: Runs, label: str = "") -> Aspect:
     )
 
 
-def _degrades_and_recovers(runs: Runs) -> Aspect:
-    return all_of(
-        greater(logs(runs, "posg_during"), logs(runs, "posg_before"), "worse after the change"),
-        less(logs(runs, "posg_after"), logs(runs, "posg_during"), "better again from 95,000"),
-    )
+def _within_a_cycle(runs: Runs, label: str = "") -> Aspect:
+    """Return the check that all instances have sent again a cycle after the change, mostly."""
+    return at_most(median(runs["updated"]), CHANGE + CYCLE, f"tuple, at most a cycle after the change {label}".strip())
 
 
 # --- figure 10: a change of the instances' speeds ------------------------------------------------
@@ -142,7 +140,7 @@ SERIES = Experiment(
     "posg_time_series",
     lambda profile: [{"reading": reading} for reading in STARTING],
     _change,
-    seeds=Seeds(quick=(20, 120), paper=(100, 300)),
+    seeds=Seeds(quick=(20, 60), paper=(100, 300)),
 )
 
 
@@ -185,7 +183,7 @@ def _judge_updated(runs: Runs) -> Finding:
     return finding(
         f"all five instances have sent again by tuple {updated:,.0f} (median); within a cycle in {in_time} of "
         f"{len(runs)} runs",
-        shape=at_most(updated, CHANGE + CYCLE, "tuple, at most a cycle after the change"),
+        shape=_within_a_cycle(runs),
         value=close_to(updated, printed(UPDATED["figure 10"], neutral=CHANGE), "tuple"),
         note="A pair that was begun before the change mixes both speeds.",
     )
@@ -205,7 +203,10 @@ def _judge_recovers(runs: Runs) -> Finding:
     posg, plain = (", ".join(f"{runs[f'{who}_{part}'].values.mean():.0f}" for part in PARTS) for who in ("posg", "rr"))
     return finding(
         f"mean completion in ms before the change, in 75,000 to 85,000 and from 95,000 on: {posg}",
-        shape=_degrades_and_recovers(runs),
+        shape=all_of(
+            greater(logs(runs, "posg_during"), logs(runs, "posg_before"), "worse after the change"),
+            less(logs(runs, "posg_after"), logs(runs, "posg_during"), "better again from 95,000"),
+        ),
         note=f"Round robin in the same parts: {plain}. Its slow instances fall ever further behind.",
     )
 
@@ -318,17 +319,17 @@ def _judge_prototype(runs: Runs) -> Finding:
 
 @prototype(
     "POSG-F11-v",
-    statement="After the change of speeds at tuple 75,000 POSG degrades, and recovers with the updated matrices.",
+    statement="After the change of speeds at tuple 75,000 the scheduler receives updated matrices.",
     claimed="at tuple 82,311",
-    criterion="shape: degrades and recovers as in figure 10, in most regimes; value: the median tuple before which all "
-    "five instances have sent again is 82,311 ± 1,462 in some regime",
+    criterion="as in figure 10; shape: the median tuple before which all five instances have sent again is at most a "
+    "cycle of 2Nk tuples after the change in most regimes; value: it is 82,311 ± 1,462 in some regime",
 )
 def _judge_prototype_updated(runs: Runs) -> Finding:
     regimes = _regimes(runs)
     shown = "; ".join(f"{name} {median(part['updated']).point:,.0f}" for name, part in regimes.items())
     return finding(
         f"all five instances have sent again by tuple (median by regime): {shown}",
-        shape=share_of(0.51, (_degrades_and_recovers(part) for part in regimes.values())),
+        shape=share_of(0.51, (_within_a_cycle(part, f"at {name}") for name, part in regimes.items())),
         value=any_of(_at_updating(part, f"at {name}") for name, part in regimes.items()),
         note=_agreeing(regimes),
     )

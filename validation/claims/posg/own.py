@@ -68,7 +68,7 @@ BUDGET = Experiment(
     "posg_budget",
     lambda profile: [{"exponent": z, "over": over} for z in EXPONENTS for over in LOADS],
     _variants,
-    seeds=Seeds(quick=(12, 24), paper=(100, 200), start=FRESH),
+    seeds=Seeds(quick=(12, 36), paper=(100, 200), start=FRESH),
 )
 
 

@@ -113,7 +113,7 @@ def seeds(profile: str, quick: int = 20, paper: int = 100) -> range:
     return range(quick if profile == "quick" else paper)
 
 
-STREAMS = Seeds(quick=(20, 100), paper=(100, 1000))  # the paper has 100 streams
+STREAMS = Seeds(quick=(20, 150), paper=(100, 1000))  # the paper has 100 streams
 
 
 def stream_of(exponent: float):

@@ -145,7 +145,8 @@ STABILITY = Experiment("posg_stability", lambda profile: [{"case": c} for c in (
     experiment=STABILITY,
 )
 def _judge_stability(runs: Runs) -> Finding:
-    cases = {row.case: (list(row.found), list(row.expected)) for row in runs.frame.itertuples()}
+    rows: list[Any] = list(runs.frame.itertuples())
+    cases = {row.case: (list(row.found), list(row.expected)) for row in rows}
     wrong = [case for case, (found, expected) in cases.items() if found != expected]
     nonempty, letter = cases["matrices"][0]
     return finding(
@@ -258,7 +259,7 @@ TIGHT = Experiment("posg_tight", lambda profile: [{"k": k} for k in range(1, 41)
     experiment=TIGHT,
 )
 def _judge_tight(runs: Runs) -> Finding:
-    rows = list(runs.frame.itertuples())
+    rows: list[Any] = list(runs.frame.itertuples())
     ratios = [Fraction(row.greedy) / Fraction(row.optimum) for row in rows]
     wrong = sum(
         found != greedy_ratio(row.k) or row.kernel != row.greedy or not row.small for row, found in zip(rows, ratios)
