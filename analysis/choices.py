@@ -279,19 +279,30 @@ def partial_key_imbalance_lower_bound(p1: float, n: int) -> float:
     return max(0.0, p1 / 2 - 1 / n)
 
 
+COUNTS = ("drawn", "expected")
+
+
 def memory_cost(
-    p: Any, m: float, n: int, scheme: str, *, theta: float | None = None, epsilon: float = 1e-4, d: int | None = None
+    p: Any,
+    m: int,
+    n: int,
+    scheme: str,
+    *,
+    theta: float | None = None,
+    epsilon: float = 1e-4,
+    d: int | None = None,
+    counts: str = "drawn",
 ) -> float:
     """Return the paper's estimate of the (key, worker) pairs of a scheme after m messages.
 
-    A key of share p occurs p m times and is on min(p m, choices) workers. This estimates from
-    above, since two choices may coincide.
+    A key that occurs f times is on min(f, choices) workers. This estimates from above, since two
+    choices may coincide, and a key need not meet both.
 
     Parameters
     ----------
     p : array_like
         The keys' shares.
-    m : float
+    m : int
         Messages.
     n : int
         Workers.
@@ -303,27 +314,53 @@ def memory_cost(
         The imbalance that D-C allows; used only where d is not given.
     d : int, optional
         Candidates of a head key of D-C; `min_choices` by default.
+    counts : {"drawn", "expected"}, default "drawn"
+        What f is: the key's count in a stream that is drawn, over which the result is the mean, or
+        its expected count p m. They differ for keys that occur about as often as they have choices.
 
     Examples
     --------
     >>> from streamlb.analysis import memory_cost
-    >>> [memory_cost([0.6, 0.3, 0.1], 100, 10, scheme) for scheme in ("KG", "PKG", "SG", "W-C")]
-    [3.0, 6.0, 30.0, 30.0]
+    >>> p = [0.6, 0.3, 0.1]
+    >>> [round(memory_cost(p, 100, 10, scheme), 2) for scheme in ("KG", "PKG", "SG", "W-C")]
+    [3.0, 6.0, 28.81, 28.81]
+    >>> memory_cost(p, 100, 10, "SG", counts="expected")
+    30.0
     """
+    _check_counts(0, m=m)
     _check_counts(n=n)
+    if counts not in COUNTS:
+        raise ValueError(f"counts must be one of {COUNTS}, got {counts!r}")
     shares = _shares(p)
     theta = 0.2 / n if theta is None else theta
     _check_theta(theta)
-    occurrences = shares * m
     if scheme in ("KG", "PKG", "SG"):
-        return float(np.minimum(occurrences, {"KG": 1, "PKG": 2, "SG": n}[scheme]).sum())
+        return _kept(shares, int(m), {"KG": 1, "PKG": 2, "SG": n}[scheme], counts)
     if scheme not in ("D-C", "W-C", "RR"):
         raise ValueError(f"scheme must be one of KG, PKG, SG, D-C, W-C, RR, got {scheme!r}")
     if scheme != "D-C":
         d = n
     elif d is None:
         d = min_choices(shares, n, theta, epsilon)
-    return float(np.minimum(occurrences, np.where(_in_head(shares, theta), d, 2)).sum())
+    hot = _in_head(shares, theta)
+    return _kept(shares[hot], int(m), d, counts) + _kept(shares[~hot], int(m), 2, counts)
+
+
+def _kept(shares: np.ndarray, m: int, choices: int, counts: str) -> float:
+    """Return the sum over keys of min(f, choices), or its mean for binomial f."""
+    if counts == "expected":
+        return float(np.minimum(shares * m, choices).sum())
+    # Beyond this a count below `choices` has a chance of less than 1e-13.
+    rare = shares[(shares * m < 4 * choices + 60) & (shares > 0) & (shares < 1)]
+    sure = np.minimum(m, choices) * np.count_nonzero(shares * m >= 4 * choices + 60)
+    sure += np.minimum(m, choices) * np.count_nonzero((shares == 1) & (m < 4 * choices + 60))
+    missing = np.zeros(rare.size)
+    odds, log_none = np.log(rare) - np.log1p(-rare), m * np.log1p(-rare)
+    log_ways = 0.0  # of choosing which j of m messages have the key
+    for j in range(min(choices, m + 1)):
+        missing += (choices - j) * np.exp(log_ways + j * odds + log_none)
+        log_ways += math.log((m - j) / (j + 1)) if j < m else 0.0
+    return float(sure + (choices - missing).sum())
 
 
 def coupon_collector_mean(n: int) -> Fraction:

@@ -80,6 +80,9 @@ def _add_validate(commands) -> None:
         "--out", metavar="DIR", default="validation-report", help="output folder (default: %(default)s)"
     )
     parser.add_argument("--resume", action="store_true", help="reuse the runs that DIR holds already")
+    parser.add_argument(
+        "--first-seed", type=int, default=0, metavar="N", help="add N to every seed, for a second, disjoint validation"
+    )
     parser.set_defaults(run=_validate)
 
 
@@ -99,6 +102,7 @@ def _validate(arguments: argparse.Namespace) -> int:
             master=arguments.master,
             out=arguments.out,
             resume=arguments.resume,
+            first_seed=arguments.first_seed,
             say=_say,
         )
     except (UsageError, SparkUnavailableError) as error:

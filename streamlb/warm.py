@@ -127,8 +127,9 @@ def _scheduling() -> None:
     whole.estimate(0, 1)
     instance.learner.estimate(1)
     whole.leave(whole.join())
-    for policy in POLICIES:
-        simulate_operator([1, 2, 3, 4], [1.0, 2.0, 3.0, 4.0], 2, policy, warmup=False)
+    for name, policy in POLICIES.items():
+        options = {"warmup": False} if "warmup" in policy.takes.parameters else {}
+        simulate_operator([1, 2, 3, 4], [1.0, 2.0, 3.0, 4.0], 2, name, **options)
 
 
 def _shedding() -> None:

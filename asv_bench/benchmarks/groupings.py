@@ -1,5 +1,9 @@
 """Groupings and the cluster: messages a call, after compilation, and how balanced they were."""
 
+import tracemalloc
+
+import numpy as np
+
 import streamlb
 
 MESSAGES = 1_000_000
@@ -75,6 +79,27 @@ class Variants:
 
     track_imbalance.unit = "share of messages"
     track_pairs.unit = "pairs"
+
+
+class Memory:
+    """The most memory at once of D-Choices with many workers and sources, all counters in use."""
+
+    params = [1.0, 1.4]
+    param_names = ["exponent"]
+
+    def setup(self, exponent):
+        self.keys = np.arange(48 * 200_000, dtype=np.uint64)  # every other one is drawn, the rest are new
+        self.keys[::2] = streamlb.Zipf(1_000_000, exponent).draw(self.keys.size // 2, 1)
+        streamlb.DChoices(9, 2).route_many(self.keys[:8])
+
+    def track_peak(self, _):
+        tracemalloc.start()
+        streamlb.DChoices(10_000, 48, seed=1).route_many(self.keys)
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        return (peak - 4 * self.keys.size) / 1e6  # less the workers that it returns
+
+    track_peak.unit = "MB"
 
 
 class Cluster:

@@ -44,7 +44,7 @@ from streamlb.groupings.head import (
 )
 from streamlb.groupings.solve_d import fewest_choices
 from streamlb.hashing import BLOCK, candidate, first_candidate, hash_one, key_hash, mix
-from streamlb.sketches.space_saving import count_at, home_of
+from streamlb.sketches.space_saving import count_at, find_slot, home_of
 
 # Each source's registers.
 SOURCE = record(
@@ -77,8 +77,7 @@ LISTS = record(
         ("stamp", "i8"),  # the last one given
     ]
 )
-# A counter whose key is hot or was, since it got the counter. Records are found by their slot: the
-# first place tried is the slot modulo the room, then the ones after it.
+# A counter whose key is hot or was, since it got the counter. Records are found by `find_slot`.
 RECORD = record(
     [
         ("slot", "i4"),  # the counter's slot + 1; 0: no record
@@ -104,14 +103,13 @@ _HISTORY = 512
 _FIRST_RECORDS = 256
 _FIRST_ENTRIES = 64
 _HEADER, _RECORD, _ENTRY, _CHANGE = (dtype.itemsize // 8 for dtype in (LISTS, RECORD, ENTRY, CHANGE))
-_BLOCK_EXTRA = _HISTORY * _CHANGE
 
 
 @njit(nogil=True, inline="always")
 def hot_of(hot, number, shape, records, entries):
     """Return what is known of a source's hot keys; `shape` is that of load."""
     half = records // 2
-    block = records * _RECORD + half + _BLOCK_EXTRA
+    block = records * _RECORD + half + _HISTORY * _CHANGE
     at = _HEADER + number * block
     order = at + records * _RECORD
     shared = _HEADER + shape[0] * block
@@ -135,21 +133,11 @@ def lists_of(hot):
     return hot[:_HEADER].view(LISTS)[0]
 
 
-@njit(cache=True, nogil=True, forceinline=True)
-def _find_record(slot, records):
-    """Return the place of a slot's record, or the free one where it would stand."""
-    mask = np.uint64(records.size - 1)
-    place = np.uint64(slot) & mask
-    while records[place].slot != slot + 1 and records[place].slot != 0:
-        place = (place + np.uint64(1)) & mask
-    return place
-
-
 @njit(cache=True, nogil=True)
 def _reenter(held, records):
     """Enter records that are in use into an empty part; their lists are gone."""
     for i in range(held.size):
-        place = _find_record(np.int64(held[i].slot) - 1, records)
+        place = find_slot(np.int64(held[i].slot) - 1, records)
         records[place] = held[i]
         records[place].length = 0
         records[place].place = 0
@@ -203,7 +191,7 @@ def _solve(source, hot):
         slot = np.int64(order[i])
         count = count_at(slot, counters)
         if not is_hot(slot, count, source):
-            hot.records[_find_record(slot, hot.records)].listed = 0
+            hot.records[find_slot(slot, hot.records)].listed = 0
             continue
         at = found  # insertion: the list stays in order but for a few neighbours
         while at > 0 and count_at(order[at - 1], counters) < count:
@@ -370,14 +358,14 @@ def _step(key, home, weight, source, hot):
     slot, count = count_message(key, weight, source, home)
     if slot < 0:
         slot = ~slot
-        place = _find_record(slot, hot.records)
+        place = find_slot(slot, hot.records)
         if hot.records[place].slot != 0:
             _forget(place, own, hot)
     if own.sketch.total >= own.solve:
         _solve(source, hot)
     if not is_hot(slot, count, source):
         return send_tail(key, weight, source)
-    place = _find_record(slot, hot.records)
+    place = find_slot(slot, hot.records)
     if hot.records[place].slot == 0 or hot.records[place].listed == 0:
         _enlist(slot, place, source, hot)
     worker = _hot_worker(key, place, source, hot)
@@ -528,67 +516,90 @@ class DChoices(HeadGrouping):
         _, own = self._records(meta)
         own["start"] = own["next"]
         own["choices"] = min(self.choices or 2, self.workers)
-        return load, meta, sketch, self._empty_hot(_FIRST_RECORDS, _FIRST_ENTRIES, 2 * self.workers)
+        sizes = (_FIRST_RECORDS, _FIRST_ENTRIES, 2 * self.workers)
+        hot = np.zeros(self._hot_size(*sizes), np.int64)
+        self._note_hot(hot, *sizes)
+        return load, meta, sketch, hot
 
-    def _empty_hot(self, records: int, entries: int, room: int) -> np.ndarray:
-        hot = np.zeros(self._hot_size(records, entries, room), np.int64)
+    def _note_hot(self, hot: np.ndarray, records: int, entries: int, room: int) -> None:
+        """Write the record LISTS of a `hot` without lists."""
+        hot[:_HEADER] = 0
         lists = lists_of.py_func(hot)
         lists["epsilon"], lists["fixed"] = self.epsilon, self.choices or 0
         lists["records"], lists["entries"], lists["room"] = records, entries, room
-        return hot
 
     def _hot_size(self, records: int, entries: int, room: int) -> int:
         """Return how many words `hot` takes."""
-        block = records * _RECORD + records // 2 + _BLOCK_EXTRA
-        return _HEADER + self.sources * block + entries * _ENTRY + (self.workers + 1) // 2 + records + room // 2
+        shared = entries * _ENTRY + (self.workers + 1) // 2 + records + room // 2
+        return _HEADER + self.sources * _block_size(records) + shared
 
-    def _hot(self, hot: np.ndarray, source: int) -> Hot:
+    def _hot_sizes(self) -> tuple[int, int, int]:
+        """Return the room for records, entries and listed workers."""
+        lists = lists_of.py_func(self._state[3])
+        return int(lists["records"]), int(lists["entries"]), int(lists["room"])
+
+    def _hot(self, hot: np.ndarray, source: int, records: int, entries: int) -> Hot:
         """Return what is known of a source's hot keys."""
-        lists = lists_of.py_func(hot)
-        return hot_of.py_func(hot, source, (self.sources, self.workers), int(lists["records"]), int(lists["entries"]))
+        return hot_of.py_func(hot, source, (self.sources, self.workers), records, entries)
+
+    def _count_listed(self) -> int:
+        """Return how many keys are in the order of one source at least."""
+        _, own = self._records(self._state[1])
+        records, entries, _ = self._hot_sizes()
+        keys = []
+        for source, hot in enumerate(own["hot"]):
+            order = self._hot(self._state[3], source, records, entries).order[:hot]
+            keys.append(self._sketch(source).keys[order])
+        return np.unique(np.concatenate(keys)).size
 
     def _make_room(self) -> None:
         """Give the kernels room for sketches, records and lists; lists are made anew."""
         super()._make_room()
-        load, meta, sketch, hot = self._state
-        _, own = self._records(meta)
-        lists = lists_of.py_func(hot)
-        records, entries, room = (int(lists[name]) for name in ("records", "entries", "room"))
-        while 4 * (int(own["records"].max()) + 1) > 3 * records:
-            records *= 2
-        if lists["filled"] + self.workers > room or 2 * (lists["known"] + 1) > entries:
-            keys = [self._sketch(s).keys[self._hot(hot, s).order[: own["hot"][s]]] for s in range(self.sources)]
-            wanted = np.unique(np.concatenate(keys)).size
+        _, own = self._records(self._state[1])
+        before, entries, room = self._hot_sizes()
+        records = _room_for(int(own["records"].max()), before)
+        filled, known = (int(lists_of.py_func(self._state[3])[name]) for name in ("filled", "known"))
+        if filled + self.workers > room or 2 * (known + 1) > entries:
+            wanted = self._count_listed()
             d = int(min(own["choices"].max(), self.workers - 1))
             need = wanted * min(self.workers, max(8, d + d // 16))
             room = max(room, (2 * self.workers + need + need // 8) // 2 * 2)
             while entries < 4 * wanted:
                 entries *= 2
-        elif records == lists["records"]:
+        elif records == before:
             return
-        self._state = (load, meta, sketch, self._hot_in(records, entries, room))
+        self._enlarge(3, (self._hot_size(records, entries, room),))
+        self._spread_hot(self._state[3], before, self._state[3], (records, entries, room))
 
-    def _hot_in(self, records: int, entries: int, room: int) -> np.ndarray:
-        """Return `hot` with other room, and without lists."""
-        _, meta, _, hot = self._state
-        _, own = self._records(meta)
-        other = self._empty_hot(records, entries, room)
-        for source in range(self.sources):
-            old, new = self._hot(hot, source), self._hot(other, source)
-            held = old.records[old.records["slot"] != 0]
-            _reenter(held[np.argsort(held["slot"])], new.records)
-            hot_now = int(own["hot"][source])
-            new.order[:hot_now], new.history[:] = old.order[:hot_now], old.history
-        return other
+    def _spread_hot(self, old: np.ndarray, before: int, new: np.ndarray, sizes: tuple[int, int, int]) -> None:
+        """Write what is known of hot keys, but for the lists, into an array with this room.
+
+        It may be the same array, made larger, which has the room `before` for records: the sources
+        move up beginning with the last.
+        """
+        _, own = self._records(self._state[1])
+        records, entries, _ = sizes
+        words = _block_size(before)
+        for source in reversed(range(self.sources)):
+            at = _HEADER + source * words
+            alone = np.concatenate([np.zeros(_HEADER, np.int64), old[at : at + words]])
+            was = hot_of.py_func(alone, 0, (1, 0), before, 0)
+            now, hot = self._hot(new, source, records, entries), int(own["hot"][source])
+            now.order[:hot], now.order[hot:], now.history[:] = was.order[:hot], 0, was.history
+            now.records.fill(0)
+            _reenter(np.sort(was.records[was.records["slot"] != 0], order="slot"), now.records)
+        new[_HEADER + self.sources * _block_size(records) :] = 0
+        self._note_hot(new, *sizes)
 
     def _settled(self) -> tuple[np.ndarray, ...]:
         # The lists are left out: in which order they were made depends on how messages were cut
         # into batches.
-        load, meta, sketch, _ = super()._settled()
-        records = _FIRST_RECORDS
-        while 4 * (int(self._records(meta)[1]["records"].max()) + 1) > 3 * records:
-            records *= 2
-        return load, meta, sketch, self._hot_in(records, _FIRST_ENTRIES, 2 * self.workers)
+        load, meta, sketch, old = super()._settled()
+        records = _room_for(int(self._records(meta)[1]["records"].max()), _FIRST_RECORDS)
+        sizes = (records, _FIRST_ENTRIES, 2 * self.workers)
+        hot = np.zeros(self._hot_size(*sizes), np.int64)
+        self._spread_hot(old, self._hot_sizes()[0], hot, sizes)
+        return load, meta, sketch, hot
 
     @property
     def d_by_source(self) -> np.ndarray:
@@ -613,7 +624,9 @@ class DChoices(HeadGrouping):
         """
         source = _check.integer("source", source, 0, self.sources - 1)
         _, own = self._records(self._state[1])
-        history = self._hot(self._state[3], source).history[: int(own["changes"][source])]
+        records, entries, _ = self._hot_sizes()
+        hot = self._hot(self._state[3], source, records, entries)
+        history = hot.history[: int(own["changes"][source])]
         return history["sent"].copy(), history["d"].copy()
 
     def _restore(self, arrays: dict[str, np.ndarray]) -> None:
@@ -624,3 +637,15 @@ class DChoices(HeadGrouping):
             if min(sizes) > 0 and hot.size == self._hot_size(*sizes):
                 self._state = (*self._state[:3], hot)
         super()._restore(arrays)
+
+
+def _room_for(records: int, least: int) -> int:
+    """Return the room for so many records of a source and one more: a quarter stays free."""
+    while 4 * (records + 1) > 3 * least:
+        least *= 2
+    return least
+
+
+def _block_size(records: int) -> int:
+    """Return how many words of `hot` belong to each source, see `hot_of`."""
+    return records * _RECORD + records // 2 + _HISTORY * _CHANGE

@@ -4,10 +4,10 @@ A source counts its keys in a SpaceSaving sketch. A key is hot, part of the head
 at least theta times all that the source has sent (Nasir et al. 2016, section III-A); all other
 keys, the tail, choose between two workers as in partial key grouping.
 
-State: load int64[sources, workers]; meta int64: SETTINGS, then for each source a
-record whose fields begin with HEAD; sketch int64[sources, words], in each row one source's sketch.
-Rows start with room for few counters and grow, up to `capacity` counters, as a source sees more
-keys. Counts take 32 bits until a source has sent 2**32.
+State: load int64[sources, workers]; meta int64: SETTINGS, then for each source a record whose
+fields begin with HEAD; sketch int64[sources, words], in each row one source's sketch. Rows start
+with room for few counters and grow, up to `capacity` counters, as a source sees more keys. Counts
+take 32 bits, and what has more lies apart.
 
 A kernel that lacks room returns before it touches the message in question (`_route` gives -1,
 `_route_many` True); `_make_room` then makes the arrays larger, and the same call goes on where it
@@ -30,9 +30,11 @@ from streamlb.groupings.base import SHARED, Grouping, GroupingOptions, send_to_l
 from streamlb.hashing import BLOCK, Family, derive, family_of, first_candidate, key_hash, second_candidate
 from streamlb.ratios import ceil_share, fraction_of, terms_of
 from streamlb.sketches.space_saving import (
+    HIGH,
     REGISTERS,
     Counters,
     error_at,
+    find_slot,
     home_of,
     index_keys,
     offer,
@@ -55,17 +57,21 @@ SETTINGS = record(
         ("capacity", "i8"),  # the most counters of a sketch
         ("room", "i8"),  # the counters for which a row of `sketch` has room now
         ("table", "i8"),  # the size of a sketch's index
-        ("wide", "i8"),  # 1: counts have 64 bits
+        ("high", "i8"),  # the records of a sketch for counts of 2**32 or more
+        ("limit", "i8"),  # these are enough while a source has sent less
         ("full", "i8"),  # 1: the next message may need more room
-        ("overflow", "i8"),  # 1: the next message needs counts of 64 bits
-        ("turn", "i8"),  # where an interrupted batch goes on: at which source, counted from the batch's first one,
-        ("next", "i8"),  # and with which message
+        ("overflow", "i8"),  # what a source will have sent when it needs more of these records; or 0
+        # Where an interrupted batch goes on: at which source, counted from its first one, and with
+        # which message.
+        ("turn", "i8"),
+        ("next", "i8"),
     ]
 )
 # The first registers of each source: those of its sketch, the count from which a key is hot, and
 # the largest total for which that count is right.
 HEAD = [("sketch", REGISTERS), ("share", "i8"), ("until", "i8")]
 _SOURCES = SETTINGS.itemsize // 8  # where in meta the sources' registers begin
+_HIGH = HIGH.itemsize // 8
 
 # One source inside a kernel: its load, SETTINGS, the hash family, its registers `own`, its sketch.
 Source = namedtuple("Source", ["load", "settings", "family", "own", "counters"])
@@ -79,7 +85,7 @@ SPAN = 8 * BLOCK
 _GUARD = 50  # with the guard a key is not called hot before it was seen this often
 _MOST_COUNTERS = 2**28
 _FIRST_ROOM = 1024  # counters of a sketch that has seen nothing, if its capacity is larger
-_NARROW = 2**32  # what a source may send before its counts need 64 bits
+_FIRST_HIGH = 256  # records for counts of 2**32 or more, once there may be any
 
 
 @njit(nogil=True, inline="always")
@@ -97,7 +103,7 @@ def number_of(source, load, settings):
 @njit(nogil=True, inline="always")
 def source_at(number, own, load, settings, sketch):
     """Return a source, given its number and its registers."""
-    counters = sketch_of(sketch[number], settings.room, settings.table, settings.wide, own.sketch)
+    counters = sketch_of(sketch[number], settings.room, settings.table, settings.high, own.sketch)
     return Source(load[number], settings, Family(settings.add, settings.times), own, counters)
 
 
@@ -108,7 +114,7 @@ def registers_of(meta):
 
 
 @njit(nogil=True, inline="always")
-def sketch_of(row, room, table, wide, registers):
+def sketch_of(row, room, table, high, registers):
     """Return a source's sketch: views of its row, and its REGISTERS record."""
     half = (room + 1) // 2
     keys = row[:room].view(np.uint64)
@@ -116,8 +122,7 @@ def sketch_of(row, room, table, wide, registers):
     errors = row[room + half : room + 2 * half].view(np.uint32)
     end = room + 2 * half + table // 2
     index = row[room + 2 * half : end].view(np.int32)
-    high = row[end : end + wide * room].view(np.uint32)
-    return Counters(keys, counts, errors, high, index, registers)
+    return Counters(keys, counts, errors, row[end : end + high * _HIGH].view(HIGH), index, registers)
 
 
 # The kernels below take registers of more than one type, so they are compiled into their callers
@@ -136,27 +141,26 @@ def _share_at(total, settings):
 def lacks_room(weight, source):
     """Return whether there may be no room for one more message of this weight."""
     settings = source.settings
-    if settings.wide == 0 and source.own.sketch.total + weight >= _NARROW:
-        settings.overflow = 1
+    total = source.own.sketch.total + weight
+    if total >= settings.limit:
+        settings.overflow = total
     return settings.full + settings.overflow != 0
 
 
 @njit(nogil=True, forceinline=False)
 def lacks_width(size, weights, first, stride, source):
-    """Return whether these messages of a source, a stride apart, make its counts need 64 bits."""
-    if source.settings.wide != 0:
-        return False
-    total = source.own.sketch.total
+    """Return whether these messages of a source, a stride apart, may make too many counts large."""
+    total, limit = source.own.sketch.total, source.settings.limit
     if weights.size == 0:
         total += (size - first + stride - 1) // stride
     else:
         for i in range(first, size, stride):
             total += weights[i]
-            if total >= _NARROW:
+            if total >= limit:
                 break
-    if total >= _NARROW:
-        source.settings.overflow = 1
-    return total >= _NARROW
+    if total >= limit:
+        source.settings.overflow = total
+    return total >= limit
 
 
 @njit(cache=True, nogil=True)
@@ -191,15 +195,9 @@ def count_message(key, weight, source, home):
 
 
 @njit(nogil=True, forceinline=True)
-def sure_count(slot, count, source):
-    """Return by what a key is judged: its count, with the guard less its possible error."""
-    return count - (error_at(slot, source.counters) & source.settings.guard)
-
-
-@njit(nogil=True, forceinline=True)
 def is_hot(slot, count, source):
-    """Return whether a key is hot now by its counter."""
-    return sure_count(slot, count, source) >= source.own.share
+    """Return whether a key is hot now: its count, with the guard less its possible error, tells."""
+    return count - (error_at(slot, source.counters) & source.settings.guard) >= source.own.share
 
 
 @njit(nogil=True, forceinline=False)
@@ -212,7 +210,8 @@ def mark_hot(keys, weights, begin, end, stride, source, out):
     if settings.full != 0:
         return begin
     write_homes(keys[begin:end], stride, source.counters.table, out[begin:end])
-    total, share, until = own.sketch.total, own.share, own.until  # what changes with every message stays in registers
+    # What every message reads or changes stays in registers.
+    total, share, until, guard = own.sketch.total, own.share, own.until, settings.guard
     stop = end
     for i in range(np.uint64(begin), np.uint64(end), np.uint64(stride)):
         weight = weight_of(weights, i)
@@ -220,7 +219,7 @@ def mark_hot(keys, weights, begin, end, stride, source, out):
         if total > until:
             share, until = _share_at(total, settings)
         slot, count = _offer(keys[i], np.uint64(np.uint32(out[i])), weight, source)
-        out[i] = sure_count(max(slot, ~slot), count, source) >= share
+        out[i] = count - (error_at(max(slot, ~slot), source.counters) & guard) >= share
         if slot < 0 and settings.full != 0:
             stop = min(np.int64(i) + stride, end)
             break
@@ -342,7 +341,9 @@ class HeadGrouping(Grouping):
     guard: bool
     candidates: str
     ties: str
-    _version = 3  # 2: seeds are spread before they meet a key. 3: sketches that grow, with counts of 32 bits
+    # 2: seeds are spread before they meet a key. 3: sketches that grow, with counts of 32 bits.
+    # 4: what counts have beyond 32 bits lies apart.
+    _version = 4
     _arrays: tuple[str, ...] = ("load", "meta", "sketch")
     _Source: np.dtype  # the registers of each source, beginning with HEAD
 
@@ -358,7 +359,9 @@ class HeadGrouping(Grouping):
         own["sketch"]["level"], own["sketch"]["cursor"] = -1, self.capacity
         own["share"] = settings["floor"]
         own["next"] = self._starts()
-        sketch = self._empty_sketches(settings, min(self.capacity, _FIRST_ROOM), 0)
+        sketch = np.zeros((self.sources, self._note_sizes(settings, min(self.capacity, _FIRST_ROOM), 0)), np.int64)
+        for source in range(self.sources):
+            self._sketch_in(sketch[source], settings, own[source]).table[:] = -1
         return np.zeros((self.sources, self.workers), np.int64), meta, sketch
 
     def _starts(self) -> np.ndarray:
@@ -371,39 +374,73 @@ class HeadGrouping(Grouping):
         """Return the record SETTINGS and the sources' registers, views of meta."""
         return settings_of.py_func(meta), registers_of.py_func(meta).view(self._Source)
 
-    def _empty_sketches(self, settings: np.void, room: int, wide: int) -> np.ndarray:
-        """Return rows with room for so many counters each, and note their size in the settings."""
-        table = table_size(room)
-        settings["room"], settings["table"], settings["wide"] = room, table, wide
-        sketch = np.zeros((self.sources, _row_size(room, wide)), np.int64)
-        index = room + 2 * ((room + 1) // 2)
-        sketch[:, index : index + table // 2] = -1
-        return sketch
+    def _note_sizes(self, settings: np.void, room: int, high: int) -> int:
+        """Note in the settings the sizes of all sketches; return how many words each takes."""
+        settings["room"], settings["table"] = room, table_size(room)
+        settings["high"], settings["limit"] = high, _limit(high, self.capacity)
+        return _row_size(room, high)
+
+    def _sketch_in(self, row: np.ndarray, settings: np.void, own: np.void) -> Counters:
+        """Return the sketch in a row, by the sizes in the settings and a source's registers."""
+        return sketch_of.py_func(row, *(int(settings[name]) for name in ("room", "table", "high")), own["sketch"])
 
     def _sketch(self, source: int) -> Counters:
         """Return a source's sketch."""
         settings, own = self._records(self._state[1])
-        sizes = (int(settings[name]) for name in ("room", "table", "wide"))
-        return sketch_of.py_func(self._state[2][source], *sizes, own["sketch"][source])
+        return self._sketch_in(self._state[2][source], settings, own[source])
 
     def _make_room(self) -> None:
         """Give the kernels the room that they have asked for."""
         settings, own = self._records(self._state[1])
-        room, wide = int(settings["room"]), int(settings["wide"])
+        room, high = int(settings["room"]), int(settings["high"])
         if own["sketch"]["used"].max() == room < self.capacity:
             room = 4 * room if 8 * room < self.capacity else self.capacity
-        wide |= int(settings["overflow"])
-        if (room, wide) != (settings["room"], settings["wide"]):
-            old = [self._sketch(source) for source in range(self.sources)]
-            sketch = self._empty_sketches(settings, room, wide)
-            self._state = (*self._state[:2], sketch, *self._state[3:])
-            for source, before in enumerate(old):
-                _move(before, self._sketch(source))
+        high = max(high, _high_size(int(settings["overflow"]), self.capacity))
+        if (room, high) != (settings["room"], settings["high"]):
+            self._enlarge(2, (self.sources, _row_size(room, high)))
+            self._spread_sketches(room, high)
         settings["full"] = settings["overflow"] = 0
 
+    def _enlarge(self, number: int, shape: tuple[int, ...]) -> None:
+        """Give a state array more room: in place, so that there is no moment with both.
+
+        A call in another thread may hold the array, which is then left alone and copied.
+        """
+        arrays = list(self._state)
+        self._state = ()
+        array = arrays.pop(number)
+        try:
+            array.resize(shape)
+        except ValueError:
+            before, array = array.ravel(), np.zeros(shape, np.int64)
+            array.reshape(-1)[: before.size] = before
+        finally:  # also where there was no memory, which leaves the array as it was
+            self._state = (*arrays[:number], array, *arrays[number:])
+
+    def _spread_sketches(self, room: int, high: int) -> None:
+        """Move each source's sketch to its row in the enlarged array, beginning with the last."""
+        settings, own = self._records(self._state[1])
+        words = _row_size(int(settings["room"]), int(settings["high"]))
+        rows = self._state[2].reshape(-1)
+        for source in reversed(range(self.sources)):
+            old = self._sketch_in(rows[source * words : (source + 1) * words].copy(), settings, own[source])
+            row = self._state[2][source]
+            row[:] = 0
+            sizes = np.zeros(1, SETTINGS)[0]
+            self._note_sizes(sizes, room, high)
+            _move(old, self._sketch_in(row, sizes, own[source]))
+        self._note_sizes(settings, room, high)
+
     def _settled(self) -> tuple[np.ndarray, ...]:
-        if self._records(self._state[1])[0]["full"]:
+        settings, _ = self._records(self._state[1])
+        if settings["full"]:
             self._make_room()
+        if settings["high"]:  # where these records lie depends on the order in which they came
+            for source in range(self.sources):
+                high = self._sketch(source).high
+                held = high.copy()
+                high[:] = 0
+                _enter_high(held, high)
         return self._state
 
     def _batch(self, keys: np.ndarray, weights: np.ndarray, source: int, out: np.ndarray) -> None:
@@ -418,13 +455,13 @@ class HeadGrouping(Grouping):
         meta = arrays.get("meta")
         if meta is not None and meta.dtype == np.int64 and meta.shape == self._state[1].shape:
             settings, _ = self._records(meta)
-            room, wide = int(settings["room"]), int(settings["wide"])
-            if 0 < room <= self.capacity and wide in (0, 1) and settings["table"] == table_size(room):
-                self._state = (
-                    *self._state[:2],
-                    np.empty((self.sources, _row_size(room, wide)), np.int64),
-                    *self._state[3:],
-                )
+            room, high = int(settings["room"]), int(settings["high"])
+            sizes = np.zeros(1, SETTINGS)[0]
+            if 0 < room <= self.capacity and high == _high_size(_limit(high, self.capacity) - 1, self.capacity):
+                row = self._note_sizes(sizes, room, high)
+                if all(settings[name] == sizes[name] for name in ("table", "limit")):
+                    shape = np.broadcast_to(np.int64(0), (self.sources, row))  # takes no memory
+                    self._state = (*self._state[:2], shape, *self._state[3:])
         super()._restore(arrays)
 
     @property
@@ -485,26 +522,48 @@ class HeadGrouping(Grouping):
         sketch = self._sketch(source)
         used, total = int(sketch.own["used"]), int(sketch.own["total"])
         counts, errors = sketch.counts[:used].astype(np.int64), sketch.errors[:used].astype(np.int64)
-        if sketch.high.size:
-            counts += sketch.high[:used].astype(np.int64) << 32
-            errors += sketch.high[sketch.keys.size :][:used].astype(np.int64) << 32
+        high = sketch.high[sketch.high["slot"] != 0]
+        counts[high["slot"] - 1] += high["count"].astype(np.int64) << 32
+        errors[high["slot"] - 1] += high["error"].astype(np.int64) << 32
         share = ceil_share(total, int(settings["over"]), int(settings["under"]), float(settings["theta"]))
         hot = counts - errors * self.guard >= max(share, int(settings["floor"]))
         return sketch.keys[:used], counts, hot, total
 
 
-def _row_size(room: int, wide: int) -> int:
+def _row_size(room: int, high: int) -> int:
     """Return how many words one source takes in `sketch`."""
-    return room + 2 * ((room + 1) // 2) + table_size(room) // 2 + wide * room
+    return room + 2 * ((room + 1) // 2) + table_size(room) // 2 + high * _HIGH
+
+
+def _high_size(total: int, capacity: int) -> int:
+    """Return how many HIGH records a sketch needs when its source has sent so much.
+
+    A sketch's counts add up to the total, so that no more than total / 2**32 of them can be large.
+    """
+    size = 0
+    while total >= _limit(size, capacity):
+        size = max(2 * size, _FIRST_HIGH)
+    return size
+
+
+def _limit(high: int, capacity: int) -> int:
+    """Return below which total so many HIGH records are enough, half of them left free."""
+    return 2**63 - 1 if high >= 2 * capacity else (high // 2 + 1) << 32
 
 
 def _move(old: Counters, new: Counters) -> None:
-    """Copy a sketch into one with more room."""
-    used, room = int(old.own["used"]), old.keys.size
+    """Copy a sketch into an empty one with more room."""
+    used = int(old.own["used"])
     new.keys[:used], new.counts[:used], new.errors[:used] = old.keys[:used], old.counts[:used], old.errors[:used]
-    if old.high.size:
-        new.high[:used], new.high[new.keys.size :][:used] = old.high[:used], old.high[room:][:used]
+    new.table[:] = -1
     index_keys(new.keys, new.table, used)
+    _enter_high(old.high, new.high)
+
+
+def _enter_high(held: np.ndarray, high: np.ndarray) -> None:
+    """Enter HIGH records into an empty part, in the order of their slots."""
+    for one in np.sort(held[held["slot"] != 0], order="slot"):
+        high[find_slot.py_func(int(one["slot"]) - 1, high)] = one
 
 
 def _theta(theta: Any) -> float:

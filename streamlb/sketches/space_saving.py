@@ -1,10 +1,10 @@
 """SpaceSaving: the heavy keys of a stream in `capacity` counters.
 
 From Metwally, Agrawal and El Abbadi 2005; it is the sketch of Nasir et al. 2016, section III-A. A
-counter is a slot, 0 to capacity - 1. Counts
-only grow, so a least counter is found by walking a cursor over the counters that stand at the least
-level; when it reaches the end, the level is computed again. With unit weights all counters have
-passed a level before the next scan, so scans cost O(1) a message, amortised, on any stream.
+counter is a slot, 0 to capacity - 1. Counts only grow, so a least counter is found by walking a
+cursor over the counters that stand at the least level; when it reaches the end, the level is
+computed again. With unit weights all counters have passed a level before the next scan, so that
+scans cost O(1) for each message, amortised, on any stream.
 
 State: keys uint64[capacity], counts int64[capacity] and errors int64[capacity] by slot, where an
 error is how much of its count a counter may have inherited; table int32[size], an open-addressing
@@ -36,55 +36,106 @@ REGISTERS = record(
 )
 _SMALL_INDEX = 16  # bits of an index that may take four times as much room as its slots need
 
+# What a count and its error have above their 32 low bits.
+HIGH = record(
+    [
+        ("slot", "i8"),  # the counter's slot + 1; 0: no record
+        ("count", "u4"),
+        ("error", "u4"),
+    ]
+)
+
 # The arrays of one sketch inside a kernel; `own` is its REGISTERS record. A sketch that is part of
-# a larger state may keep counts and errors as uint32: `high`, uint32[2 * capacity], then has what
-# they lack of 64 bits, first of the counts and then of the errors. It is empty while `own.total` is
-# below 2**32, and always where counts are int64.
+# a larger state may keep counts and errors as uint32: `high` then has a HIGH record for each
+# counter of 2**32 or more, found by `find_slot`. There are at most total / 2**32 of these, and they
+# stay, because the count of a slot never falls, nor does its error. `high` is empty while
+# `own.total` is below 2**32, and always where counts are int64.
 Counters = namedtuple("Counters", ["keys", "counts", "errors", "high", "table", "own"])
 
 
 @njit(nogil=True, inline="always")
 def counters_of(keys, counts, errors, table, registers):
     """Return the sketch that these flat arrays hold."""
-    return Counters(keys, counts, errors, table[:0].view(np.uint32), table, registers.view(REGISTERS)[0])
+    return Counters(keys, counts, errors, table[:0].view(HIGH), table, registers.view(REGISTERS)[0])
 
 
-# The kernels that take Counters are compiled for either width of its arrays, into the kernels that
-# call them; so they are not cached themselves.
+# The kernels from here to `_inherit` are compiled for each type of record and either width of
+# counts, into the kernels that call them; so they are not cached themselves.
+@njit(nogil=True, forceinline=True)
+def find_slot(slot, records):
+    """Return the place of a slot's record, or the free one where it would stand.
+
+    The first place tried is the slot modulo the room, a power of two, then the ones after it. A
+    record's field `slot` is the slot + 1, or 0 where there is no record.
+    """
+    mask = np.uint64(records.size - 1)
+    place = np.uint64(slot) & mask
+    while records[place].slot != slot + 1 and records[place].slot != 0:
+        place = (place + np.uint64(1)) & mask
+    return place
+
+
 @njit(nogil=True, forceinline=True)
 def count_at(slot, counters):
     """Return a slot's count."""
-    slot = np.uint64(slot)
-    count = np.int64(counters.counts[slot])
+    count = np.int64(counters.counts[np.uint64(slot)])
     if counters.high.size > 0:
-        count += np.int64(counters.high[slot]) << np.int64(32)
+        count += _high_count(np.int64(slot), counters.high)
     return count
 
 
 @njit(nogil=True, forceinline=True)
 def error_at(slot, counters):
     """Return how much of a slot's count may be inherited."""
-    slot = np.uint64(slot)
-    error = np.int64(counters.errors[slot])
-    if counters.high.size > 0:
-        error += np.int64(counters.high[np.uint64(counters.keys.size) + slot]) << np.int64(32)
-    return error
+    error = np.int64(counters.errors[np.uint64(slot)])
+    if likely(counters.high.size == 0):
+        return error
+    return error + _high_error(np.int64(slot), counters.high)
+
+
+@njit(nogil=True, forceinline=False)
+def _high_count(slot, high):
+    return np.int64(high[find_slot(slot, high)].count) << np.int64(32)
+
+
+@njit(nogil=True, forceinline=False)
+def _high_error(slot, high):
+    return np.int64(high[find_slot(slot, high)].error) << np.int64(32)
+
+
+@njit(nogil=True, forceinline=False)
+def _carry(slot, low, high):
+    """Add to a slot's record what its low bits have grown beyond 32; return the count."""
+    record = high[find_slot(slot, high)]
+    above = low >> np.int64(32)
+    if above != 0:
+        record.slot = slot + 1
+        record.count += above
+    return (np.int64(record.count) << np.int64(32)) + (low & np.int64(2**32 - 1))
+
+
+@njit(nogil=True, forceinline=False)
+def _inherit_high(slot, high):
+    record = high[find_slot(slot, high)]
+    record.error = record.count
 
 
 @njit(nogil=True, forceinline=True)
-def _set_count(slot, count, counters):
-    slot = np.uint64(slot)
-    counters.counts[slot] = count
-    if counters.high.size > 0:
-        counters.high[slot] = count >> np.int64(32)
+def _add(slot, weight, counters):
+    """Add to a slot's count and return it."""
+    count = np.int64(counters.counts[np.uint64(slot)]) + weight
+    counters.counts[np.uint64(slot)] = count
+    if likely(counters.high.size == 0):
+        return count
+    return _carry(slot, count, counters.high)
 
 
 @njit(nogil=True, forceinline=True)
-def _set_error(slot, error, counters):
-    slot = np.uint64(slot)
-    counters.errors[slot] = error
+def _inherit(slot, counters):
+    """Make a slot's error its count, which its next key inherits."""
+    counters.errors[np.uint64(slot)] = counters.counts[np.uint64(slot)]
     if counters.high.size > 0:
-        counters.high[np.uint64(counters.keys.size) + slot] = error >> np.int64(32)
+        _inherit_high(slot, counters.high)
 
 
 @njit(cache=True, nogil=True, forceinline=True)
@@ -148,15 +199,13 @@ def _enter(key, home, weight, counters):
     """Give a key that has no counter a free one, or the least; return its slot and count."""
     keys, table, own = counters.keys, counters.table, counters.own
     if own.used < keys.size:
-        slot, count = own.used, np.int64(0)
+        slot = own.used
         own.used += 1
     else:
         slot = _least(counters)
         _remove(keys[slot], keys, table)
-        count = count_at(slot, counters)
-        _set_error(slot, count, counters)
-    count += weight
-    _set_count(slot, count, counters)
+        _inherit(slot, counters)
+    count = _add(slot, weight, counters)
     table[_find(key, home, keys, table)[1]] = slot
     keys[slot] = key
     return slot, count
@@ -170,9 +219,7 @@ def offer(key, home, weight, counters):
     """
     slot = _find(key, home, counters.keys, counters.table)[0]
     if likely(slot >= 0):
-        count = count_at(slot, counters) + weight
-        _set_count(slot, count, counters)
-        return slot, count
+        return slot, _add(slot, weight, counters)
     slot, count = _enter(key, home, weight, counters)
     return ~slot, count
 

@@ -16,6 +16,7 @@ from .samples import Sample
 
 ALPHA = 1e-3  # of the intervals that reports show: 99.9%
 Interval = Callable[[float], tuple[float, float]]
+Level = Callable[[int], float]  # the chance of an error, for an estimate over so many seeds
 
 
 @dataclass(frozen=True)

@@ -22,6 +22,7 @@ import numpy as np
 
 from streamlb import _check
 from streamlb._jit import likely, njit, record
+from streamlb._options import show_call
 from streamlb.hashing import sketch_family
 from streamlb.keys import key_int
 from streamlb.learning import messages
@@ -534,4 +535,4 @@ class Scheduling:
 
     def __repr__(self) -> str:
         tuples = self._scheduler.own[0]["submitted"]
-        return f"<{type(self).__name__} {self.instances} instances, {self.phase}, epoch {self.epoch}, {tuples} tuples>"
+        return show_call(self, f"{self.phase}, epoch {self.epoch}, {tuples} tuples")

@@ -1,6 +1,7 @@
 """The theory of D-Choices: exact enumeration, SymPy, and the kernels against it."""
 
 import itertools
+import math
 from fractions import Fraction
 
 import numpy as np
@@ -133,17 +134,34 @@ def test_min_choices_is_the_least_feasible(p, n, distinct):
 
 def test_memory_cost_counts_by_hand():
     p = [0.5, 0.25, 0.125, 0.125]
-    assert memory_cost(p, 8, 3, "KG") == 4
-    assert memory_cost(p, 8, 3, "PKG") == 2 + 2 + 1 + 1
-    assert memory_cost(p, 8, 3, "SG") == 3 + 2 + 1 + 1
-    assert memory_cost(p, 8, 3, "D-C", theta=0.25, d=3) == 3 + 2 + 1 + 1
-    assert memory_cost(p, 8, 3, "W-C", theta=0.5) == 3 + 2 + 1 + 1
+    assert memory_cost(p, 8, 3, "KG", counts="expected") == 4
+    assert memory_cost(p, 8, 3, "PKG", counts="expected") == 2 + 2 + 1 + 1
+    assert memory_cost(p, 8, 3, "SG", counts="expected") == 3 + 2 + 1 + 1
+    assert memory_cost(p, 8, 3, "D-C", theta=0.25, d=3, counts="expected") == 3 + 2 + 1 + 1
+    assert memory_cost(p, 8, 3, "W-C", theta=0.5, counts="expected") == 3 + 2 + 1 + 1
+    with pytest.raises(ValueError, match="counts must be one of"):
+        memory_cost(p, 8, 3, "KG", counts="none")
     with pytest.raises(ValueError, match="scheme must be one of"):
         memory_cost(p, 8, 3, "XG")
     with pytest.raises(ValueError, match="candidates must be one of"):
         min_choices(p, 3, 0.1, 1e-4, candidates="none")
     with pytest.raises(ValueError, match="p must be"):
         min_choices([0.5, float("nan")], 3, 0.1, 1e-4)
+
+
+@given(p=distributions(), m=st.integers(0, 150), n=st.integers(2, 30))
+def test_memory_cost_is_the_mean_over_drawn_counts(p, m, n):
+    """The mean of min(f, choices) over binomial counts f, summed term by term."""
+
+    def mean(share, choices):
+        return sum(min(f, choices) * math.comb(m, f) * share**f * (1 - share) ** (m - f) for f in range(m + 1))
+
+    theta = 0.2 / n
+    for scheme, hot in (("KG", 1), ("PKG", 2), ("SG", n), ("W-C", n), ("D-C", min(7, n))):
+        rare = {"W-C": 2, "D-C": 2}.get(scheme, hot)
+        ref = sum(mean(share, hot if share >= theta else rare) for share in p.tolist())
+        comp = memory_cost(p, m, n, scheme, theta=theta, d=min(7, n))
+        assert comp == pytest.approx(ref, rel=1e-9, abs=1e-9)
 
 
 @pytest.mark.bound
