@@ -129,7 +129,7 @@ def measure_own(slots: int, seed: int) -> dict[str, Any]:
     }
     out: dict[str, Any] = {
         "nodes": nodes,
-        "load": load,
+        "saturated": load == 1.0,
         "uniform_slots": float(nodes * demand.max()),
         "weighted_slots": birkhoff_bound(demand),
         "balanced_deviation": min(run.load_deviation for run in tried),
@@ -320,7 +320,7 @@ claim(
     experiment=OWN,
 )
 def _judge_weighted(runs: Runs) -> Finding:
-    full = runs.where(load=1.0)
+    full = runs.where(saturated=True)
     rate = _times(full, "throughput", "weighted", "decoupled")
     good = _good(full, lambda cell: cell["weighted_throughput"] >= 0.99 * cell["decoupled_throughput"])
     theory = mean(full["uniform_slots"] / full["weighted_slots"])
