@@ -181,14 +181,14 @@ def test_cache_state_tells_warm_from_cold(monkeypatch, tmp_path):
     monkeypatch.setattr(config, "CACHE_DIR", str(tmp_path))
     _jit.cache_folder.cache_clear()
     try:
-        assert cli._cache_state().startswith("cold: ")
+        assert cli.info()["kernels"].startswith("cold: ")
         folder = Path(_jit.cache_folder(sys.modules[KeyGrouping.__module__].__file__))
         folder.mkdir(parents=True)
         (folder / "kernel.nbi").touch()
-        assert cli._cache_state().startswith("partly warm: ")
+        assert cli.info()["kernels"].startswith("partly warm: ")
         monkeypatch.setattr(warm, "STEPS", [])
         warm.warmup(progress=False)
-        assert cli._cache_state() == "warm"
+        assert cli.info()["kernels"] == "warm"
     finally:
         _jit.cache_folder.cache_clear()
 
