@@ -30,8 +30,10 @@ class OperatorResult:
     Times are in the unit of the costs. `mean`, `std`, `minimum` and `maximum` are of the completion
     times; `phases` lists the tuple at which POSG's scheduler was first seen in each successive
     phase; `first_run` is the tuple at which it first ran, None if never; `received` lists the tuple
-    before which each instance's matrices came. `completion` and `assignment` are kept with
-    ``keep=True``, `blocks` (least, mean and greatest of each block) with `block`.
+    before which each instance's matrices came. `messages` counts those that arrived by kind, as the
+    live scheduler does, and apart from them what is still under way when the last tuple arrives;
+    its bytes are of all that was sent. `completion` and `assignment` are kept with ``keep=True``,
+    `blocks` (least, mean and greatest of each block) with `block`.
     """
 
     policy: str
@@ -108,7 +110,8 @@ class OperatorRunOptions(TupleOptions):
         )
         if self.keys.size == 0:
             raise ValueError("keys must hold at least one tuple, got none")
-        if not self.interval * self.keys.size < np.inf:  # times that are not numbers would never come
+        # Times that are not numbers would never come.
+        if not self.interval * self.keys.size < np.inf:
             raise ValueError("costs must add up to a finite time, with overprovisioning, got a sum beyond the floats")
         if isinstance(self.arrivals, str):
             _check.choice("arrivals", self.arrivals, ARRIVALS)
