@@ -358,7 +358,8 @@ def _judge_all(runs: Runs) -> Finding:
     means, against = (
         ", ".join(
             [f"{what} x{_times(runs, what, 'ours', theirs):.2f}" for what in ("throughput", "latency")]
-            + [f"memory x{ratio(runs['ours_memory'], runs[f'{theirs}_memory']):.2f}"]  # some cells hold nothing
+            # Some cells hold nothing, so that there is no ratio of their own.
+            + [f"memory x{ratio(runs['ours_memory'], runs[f'{theirs}_memory']):.2f}"]
         )
         for theirs in ("printed", "even")
     )
