@@ -17,6 +17,7 @@ from .tables import PrintedNumbers
 OWN = "OWN"
 FAILURES = 5
 NAMED = 4  # claims that a sentence names at most
+SHORT = 60  # letters of a measured text that a sentence takes as it is
 _NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
 
 
@@ -177,18 +178,28 @@ def _told(item: Judged) -> str:
 
 
 def _short(item: Judged) -> str:
-    """Return the crucial estimate with its interval, or what was measured where there is none."""
+    """Return what was measured where that is short, else the estimate on which the verdict hangs."""
     decision = item.verdict
-    if not math.isfinite(decision.estimate) or decision.label:
-        return item.verdict.measured.split(";")[0].rstrip(".")
-    return number_text(decision.estimate, decision.low, decision.high)
+    first = decision.measured.split(";")[0].rstrip(".")
+    if len(first) <= SHORT or not math.isfinite(decision.estimate):
+        return first
+    text = number_text(decision.estimate, decision.low, decision.high)
+    return f"{decision.label}: {text}" if decision.label else text
 
 
 def number_text(estimate: float, low: float, high: float) -> str:
     """Return ``1.06 (1.04 to 1.08)``; one number where there is no noise."""
     if low == high:
-        return f"{estimate:.4g}"
-    return f"{estimate:.3g} ({low:.3g} to {high:.3g})"
+        return _number(estimate)
+    return f"{_number(estimate)} ({_number(low)} to {_number(high)})"
+
+
+def _number(value: float) -> str:
+    """Return three digits, as many as thousands need, or a power of ten for what is tiny."""
+    if math.isinf(value):
+        return "∞" if value > 0 else "−∞"
+    text = f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
+    return text.replace("-", "−") if "e" not in text else text
 
 
 def _count(number: int, noun: str) -> str:
