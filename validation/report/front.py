@@ -178,7 +178,7 @@ def _told(item: Judged) -> str:
 
 
 def _short(item: Judged) -> str:
-    """Return what was measured where that is short, else the estimate on which the verdict hangs."""
+    """Return what was measured where that is short, else the estimate that decides."""
     decision = item.verdict
     first = decision.measured.split(";")[0].rstrip(".")
     if len(first) <= SHORT or not math.isfinite(decision.estimate):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import hashlib
 import os
 import platform
 import re
@@ -64,7 +65,7 @@ def write_report(done: Validation, progress: bool = False) -> None:
     )
     judged = done.judged
     layout = "{percentage:3.0f}%|{bar}| {n_fmt}/{total_fmt} claims drawn [{elapsed} gone, {remaining} left]"
-    drawn: dict[tuple[Any, str], _Drawn] = {}
+    drawn: dict[tuple[Any, bytes], _Drawn] = {}
     with tqdm(judged, disable=not progress, bar_format=layout, mininterval=1.0) as bar:
         views = [_claim_view(item, done, drawn) for item in bar]
     by_id = {view["id"]: view for view in views}
@@ -98,7 +99,7 @@ class _Drawn:
     stem: Path
 
 
-def _claim_view(item: Judged, done: Validation, drawn: dict[tuple[Any, str], _Drawn]) -> dict[str, Any]:
+def _claim_view(item: Judged, done: Validation, drawn: dict[tuple[Any, bytes], _Drawn]) -> dict[str, Any]:
     claim, verdict = item.claim, item.verdict
     return {
         "id": claim.id,
@@ -205,11 +206,13 @@ def _linker(known: dict[str, Any]) -> Any:
     return linked
 
 
-def _figure_view(item: Judged, done: Validation, drawn: dict[tuple[Any, str], _Drawn]) -> dict[str, Any]:
+def _figure_view(item: Judged, done: Validation, drawn: dict[tuple[Any, bytes], _Drawn]) -> dict[str, Any]:
     """Draw a claim's figure, save it, and return it as an image that the page can hold."""
     claim = item.claim
     assert claim.figure is not None
-    key, stem = (claim.figure, claim.experiment.name), done.folder / "figures" / claim.id
+    # Claims of one experiment may rest on different runs, as each gets the seeds that it needs.
+    runs = hashlib.blake2b(item.runs.to_json().encode()).digest()
+    key, stem = (claim.figure, runs), done.folder / "figures" / claim.id
     if key in drawn:
         for suffix in ("png", "svg"):
             shutil.copyfile(f"{drawn[key].stem}.{suffix}", f"{stem}.{suffix}")
