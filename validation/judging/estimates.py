@@ -155,8 +155,8 @@ def geometric_mean(sample: Sample) -> Estimate:
     Examples
     --------
     >>> from streamlb.validation.judging import Sample, geometric_mean
-    >>> f"{geometric_mean(Sample(range(4), [0.5, 2.0, 0.25, 4.0])):.1f}"
-    '1.0 (0.0 to 1012.9)'
+    >>> f"{geometric_mean(Sample(range(20), [0.5, 2.0, 0.25, 4.0] * 5)):.1f}"
+    '1.0 (0.3 to 2.9)'
     """
     if not (sample.values > 0).all():
         raise ValueError(f"{sample.name or 'a geometric mean'} needs values above 0, got {sample.values.min()}")
