@@ -101,8 +101,8 @@ def _series_figure(title: str, figure_number: str):
     """Return the figure of completion times over the stream, with the marks of the paper."""
 
     def figure(runs, profile):
-        drawn, axes = new_figure(title, "tuples read", "mean completion time of 2,000 tuples (ms)", size=(7.2, 4.0))
-        x = np.arange(BLOCK, LENGTH + 1, BLOCK)
+        drawn, axes = new_figure(title, "tuples read (thousands)", "mean completion time of 2,000 tuples (ms)", size=(7.2, 4.0))
+        x = np.arange(BLOCK, LENGTH + 1, BLOCK) / 1000
         first = runs[runs["seed"] == runs["seed"].min()]
         if "over" in first:
             first = first[(first["over"] == 1.0) & (first["network"] == first["network"].min())]
@@ -112,8 +112,8 @@ def _series_figure(title: str, figure_number: str):
         axes.plot(x, first.iloc[0]["rr_series"], lw=1.2, color=COLOURS[5], label="round robin")
         axes.plot(x, first.iloc[0]["fk_series"], lw=1.0, color=COLOURS[6], label="full knowledge")
         for text, style in ((LEAVES[figure_number], "--"), (UPDATED[figure_number], ":")):
-            axes.axvline(int(text.replace(",", "")), color=PAPER, ls=style, lw=1.2, label=f"paper: {text}")
-        axes.axvline(CHANGE, color="0.4", lw=0.8)
+            axes.axvline(printed(text).number / 1000, color=PAPER, ls=style, lw=1.2, label=f"paper: {text}")
+        axes.axvline(CHANGE / 1000, color="0.4", lw=0.8)
         axes.set_yscale("log")
         legend_beside(axes)
         return drawn
