@@ -17,6 +17,7 @@ os.environ.setdefault("PYTHONWARNINGS", "ignore::DeprecationWarning")
 import streamlb.analysis  # noqa: E402
 
 import streamlb  # noqa: E402
+import streamlb.testing  # noqa: E402
 
 project = "streamlb"
 author = "the streamlb developers"
@@ -41,8 +42,12 @@ napoleon_use_rtype = False
 
 
 def _write_api() -> None:
-    """Write api.md: a section for each comment of the stub, then the theory."""
-    lines = ["# API", "", "Everything here is importable from `streamlb`; the theory from `streamlb.analysis`.", ""]
+    """Write api.md: a section for each comment of the stub, then the theory and the checks."""
+    note = (
+        "Everything here is importable from `streamlb`; the theory from `streamlb.analysis`, and the checks "
+        "from `streamlb.testing`."
+    )
+    lines = ["# API", "", note, ""]
     stub = (ROOT / "streamlb" / "__init__.pyi").read_text()
     for line in stub[stub.index("from ") :].splitlines():  # without the comment at the top
         if line.startswith("# "):
@@ -53,6 +58,9 @@ def _write_api() -> None:
     lines += ["## Theory", ""]
     for name in sorted(streamlb.analysis.__all__):
         lines += _entry(getattr(streamlb.analysis, name).__module__, name)
+    lines += ["## Checks of one's own balancers", ""]
+    for name in streamlb.testing.__all__:
+        lines += _entry("streamlb.testing", name)
     target = ROOT / "docs" / "api.md"
     text = "\n".join(lines) + "\n"
     if not target.exists() or target.read_text() != text:

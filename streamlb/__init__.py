@@ -36,7 +36,7 @@ def __getattr__(name: str):
         value = getattr(importlib.import_module(_modules[name]), name)
         globals()[name] = value
         return value
-    if name in ("analysis", "keys", "metrics", "spark", "streams", "validation"):
+    if name in ("analysis", "keys", "metrics", "spark", "streams", "testing", "validation"):
         return importlib.import_module(f"streamlb.{name}")
     raise AttributeError(f"module 'streamlb' has no attribute {name!r}")
 

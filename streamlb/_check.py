@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+MOST = 2**62  # the greatest count that an option may name: sums of a few still fit an int64
 _MASK = 0xFFFFFFFFFFFFFFFF
 
 
@@ -35,7 +36,8 @@ def real(
     high_open: bool = False,
 ) -> float:
     """Return `value` as a finite float within the interval; an open end excludes its bound."""
-    quick = type(value) is float  # what live calls give: the tests below take longer than some kernels
+    # Live calls give a float: the tests below would take longer than some kernels.
+    quick = type(value) is float
     if not quick and (isinstance(value, (bool, np.bool_)) or not isinstance(value, numbers.Real)):
         raise TypeError(f"{name} must be a real number, got {value!r} of type {type(value).__name__}")
     number = float(value)
@@ -58,9 +60,30 @@ def real(
 
 def choice(name: str, value: Any, options: tuple[str, ...]) -> str:
     """Return `value` if it is one of the options."""
-    if value not in options:
+    if not isinstance(value, str) or value not in options:
         raise ValueError(f"{name} must be one of {', '.join(map(repr, options))}, got {value!r}")
     return value
+
+
+def flag(name: str, value: Any) -> bool:
+    """Return `value` as a bool, if it is one."""
+    if not isinstance(value, (bool, np.bool_)):
+        raise TypeError(f"{name} must be True or False, got {value!r}")
+    return bool(value)
+
+
+def pairs(name: str, values: Any, rule: str) -> list[tuple[Any, Any]]:
+    """Return `values` as a list of pairs, none for None; `rule` says what they are pairs of."""
+    if values is None:
+        return []
+    try:
+        entries = [tuple(each) for each in values]
+    except TypeError:
+        raise TypeError(f"{name} must be pairs of {rule}, got {values!r}") from None
+    for entry in entries:
+        if len(entry) != 2:
+            raise ValueError(f"{name} must be pairs of {rule}, got {entry!r} among them")
+    return entries  # type: ignore[return-value]
 
 
 def seed_value(seed: Any) -> int:
@@ -100,6 +123,15 @@ def real_array(name: str, values: Any, length: int | None = None, low: float | N
             raise ValueError(f"{name} must be {rule}, got {array[at]} at position {at}")
     if not array.flags.writeable:
         array = array.copy()  # a read-only array is another type to Numba
+    return array
+
+
+def rising(name: str, values: Any, length: int, low: float | None = 0.0) -> np.ndarray:
+    """Return `values` as float64[length] that never decreases, at least `low`."""
+    array = real_array(name, values, length, low)
+    falls = np.flatnonzero(np.diff(array) < 0)
+    if falls.size:
+        raise ValueError(f"{name} must not decrease, got {array[falls[0] + 1]!r} at position {falls[0] + 1}")
     return array
 
 

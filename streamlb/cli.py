@@ -80,6 +80,9 @@ def _add_validate(commands) -> None:
         "--out", metavar="DIR", default="validation-report", help="output folder (default: %(default)s)"
     )
     parser.add_argument("--resume", action="store_true", help="reuse the runs that DIR holds already")
+    parser.add_argument(
+        "--first-seed", type=int, default=0, metavar="N", help="add N to every seed, for a second, disjoint validation"
+    )
     parser.set_defaults(run=_validate)
 
 
@@ -92,13 +95,15 @@ def _validate(arguments: argparse.Namespace) -> int:
     except ImportError as error:
         return _fail(f"validation needs more packages ({error}): run `pip install 'streamlb[all]'`", 2)
     try:
-        select_claims(arguments.claims)  # before pyspark is asked for: a wrong id is then told at once
+        # This comes before pyspark is asked for, so that a wrong id is told at once.
+        select_claims(arguments.claims)
         done = validate(
             arguments.claims,
             profile=arguments.profile,
             master=arguments.master,
             out=arguments.out,
             resume=arguments.resume,
+            first_seed=arguments.first_seed,
             say=_say,
         )
     except (UsageError, SparkUnavailableError) as error:

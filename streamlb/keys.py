@@ -75,6 +75,14 @@ def key_int(key: Any) -> int:
     raise TypeError(f"key must be an int, str or bytes, got {key!r} of type {kind.__name__}")
 
 
+def keys_of(name: str, keys: Any) -> np.ndarray:
+    """Return `key_array(keys)`; an error names the argument that holds the keys."""
+    try:
+        return key_array(keys)
+    except (TypeError, ValueError) as error:
+        raise type(error)(f"{name} must hold keys: {error}") from None
+
+
 def key_array(keys: Any) -> np.ndarray:
     """Return keys as uint64[m]: the same number for the same key, whatever holds it.
 

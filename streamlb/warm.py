@@ -67,7 +67,8 @@ def _groupings() -> None:
         one = grouping(4)
         one.route(1)
         one.route_many([1, 2])
-    DChoices(9, theta=0.001, guard=False).route_many(range(300))  # so many hot keys that they need more room
+    # These are so many hot keys that they need more room.
+    DChoices(9, theta=0.001, guard=False).route_many(range(300))
 
 
 def _unequal_workers() -> None:
@@ -127,8 +128,9 @@ def _scheduling() -> None:
     whole.estimate(0, 1)
     instance.learner.estimate(1)
     whole.leave(whole.join())
-    for policy in POLICIES:
-        simulate_operator([1, 2, 3, 4], [1.0, 2.0, 3.0, 4.0], 2, policy, warmup=False)
+    for name, policy in POLICIES.items():
+        options = {"warmup": False} if "warmup" in policy.takes.parameters else {}
+        simulate_operator([1, 2, 3, 4], [1.0, 2.0, 3.0, 4.0], 2, name, **options)
 
 
 def _shedding() -> None:

@@ -11,6 +11,7 @@ import streamlb.validation
 from numpydoc.validate import validate
 
 import streamlb
+import streamlb.testing
 
 
 def modules():
@@ -32,7 +33,7 @@ def test_examples_run(name):
 
 def public():
     """Give the dotted name of every public class, method and function."""
-    for package in (streamlb, streamlb.analysis):
+    for package in (streamlb, streamlb.analysis, streamlb.testing):
         for name in sorted(set(getattr(package, "__all__", dir(package)))):
             value = getattr(package, name)
             if name.startswith("_") or not (inspect.isclass(value) or inspect.isfunction(value)):

@@ -8,6 +8,7 @@ experiment, which then runs once.
 from __future__ import annotations
 
 import math
+from bisect import bisect_right
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -94,6 +95,22 @@ class Seeds:
         """Return the share of the error that each look may spend."""
         looks = self.looks(profile)
         return [size / sum(looks) for size in looks]
+
+    def level(self, profile: str, alpha: float) -> Callable[[int], float]:
+        """Return the chance of an error that a check with so many seeds may spend.
+
+        A number of seeds between two looks counts as the lower one. As each state of a check's data
+        has one level, whenever it is judged, the levels of all that can be judged add up to alpha.
+
+        Examples
+        --------
+        >>> from streamlb.validation.claim import Seeds
+        >>> level = Seeds(quick=(10, 20), paper=(10, 99)).level("quick", alpha=0.45)
+        >>> [round(level(n), 9) for n in (5, 10, 14, 15, 20)]
+        [0.1, 0.1, 0.1, 0.15, 0.2]
+        """
+        looks, shares = self.looks(profile), self.shares(profile)
+        return lambda count: alpha * shares[max(0, bisect_right(looks, count) - 1)]
 
 
 @dataclass(frozen=True)

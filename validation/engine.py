@@ -4,7 +4,8 @@ Rows (experiment, index, parameters as JSON) go through `mapInPandas`; a worker 
 experiment by its name, so that neither functions nor streams are shipped. Rows are dealt to at
 least eight partitions for each core, the longest runs first. They go to Spark in jobs of one task
 for each core, and two jobs are under way at a time: no core waits at the end of a job, and what is
-done is on disk. Where runs are short a task takes several partitions at once.
+done is on disk. Where runs are short a task takes several partitions at once. More rows may come
+while others run.
 """
 
 from __future__ import annotations
@@ -21,9 +22,10 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from .claim import Claim, Experiment
+from .claim import Experiment
+from .grid import Run, experiments_of, to_json
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -34,21 +36,12 @@ PARTITIONS_PER_CORE = 8
 ROWS_PER_PARTITION = 8
 _JOBS_AT_ONCE = 2
 _SHORT_TASK = 4.0  # seconds
+_SHORT_QUEUE = 0.5  # seconds for each core: what goes to Spark as one job
 _OUT = "experiment string, index long, params string, result string, seconds double, error string"
 
 
 class RunError(RuntimeError):
     """A measure failed; the message names the experiment and the row."""
-
-
-@dataclass(frozen=True)
-class Run:
-    """One row of an experiment: its place in the grid, its parameters as JSON, and its cost."""
-
-    experiment: str
-    index: int
-    params: str
-    cost: float = 1.0
 
 
 @dataclass(frozen=True)
@@ -61,50 +54,10 @@ class Outcome:
     result: str
     seconds: float
 
-
-def to_json(value: Any) -> str:
-    """Return canonical JSON: sorted keys, NumPy scalars and arrays as plain numbers and lists."""
-    return json.dumps(value, sort_keys=True, separators=(",", ":"), default=_plain)
-
-
-def _plain(value: Any) -> Any:
-    if hasattr(value, "tolist"):
-        return value.tolist()
-    raise TypeError(f"{value!r} of type {type(value).__name__} is not a JSON value")
-
-
-def experiments_of(claims: Iterable[Claim]) -> dict[str, Experiment]:
-    """Return the experiments of the claims by name, each once."""
-    experiments: dict[str, Experiment] = {}
-    for claim in claims:
-        known = experiments.setdefault(claim.experiment.name, claim.experiment)
-        if known != claim.experiment:
-            raise ValueError(f"two experiments are named {known.name!r}; the second is that of {claim.id}")
-    return experiments
-
-
-def expand(experiments: Iterable[Experiment], profile: str) -> list[Run]:
-    """Return the runs of the experiments' grids under a profile."""
-    runs = []
-    for experiment in experiments:
-        seen: dict[str, int] = {}
-        for index, row in enumerate(_rows(experiment, profile)):
-            params = to_json(row)
-            if params in seen:
-                raise ValueError(
-                    f"experiment {experiment.name}: rows {seen[params]} and {index} are the same: {params}"
-                )
-            seen[params] = index
-            runs.append(Run(experiment.name, index, params, float(experiment.cost(row))))
-    return runs
-
-
-def _rows(experiment: Experiment, profile: str) -> list[dict[str, Any]]:
-    settings = experiment.grid(profile)
-    if experiment.seeds is None:
-        return settings
-    first = range(experiment.seeds.start, experiment.seeds.start + experiment.seeds.looks(profile)[0])
-    return [{**setting, "seed": seed} for setting in settings for seed in first]
+    @property
+    def key(self) -> tuple[str, str]:
+        """Whose outcome it is: the key of its run."""
+        return self.experiment, self.params
 
 
 @functools.cache
@@ -184,13 +137,16 @@ def deal(runs: list[Run], cores: int, rows: int = ROWS_PER_PARTITION) -> list[li
     return [partitions[i] for i in sorted(range(size), key=lambda i: -weights[i])]
 
 
+Progress = Callable[[float, float, int], None]
+
+
 def run_on_spark(
     spark: SparkSession,
     runs: list[Run],
-    keep: Callable[[list[Outcome]], None],
+    keep: Callable[[list[Outcome]], list[Run] | None],
     *,
     module: str = CLAIMS_MODULE,
-    progress: Callable[[float, int], None] | None = None,
+    progress: Progress | None = None,
 ) -> None:
     """Measure runs on Spark.
 
@@ -201,11 +157,13 @@ def run_on_spark(
     runs : list of Run
         What to run.
     keep : callable
-        Is called from this thread with the outcomes of each finished job, to write them down.
+        Is called from this thread with the outcomes of each finished job, to write them down. It
+        may return more runs, which are measured as soon as cores are free.
     module : str
         The module whose `all_claims()` holds the experiments; workers import it.
     progress : callable, optional
-        ``progress(share, runs)`` is told the share of the work done so far, and the runs done.
+        ``progress(done, left, runs)`` is told the seconds of work that are done and that are left
+        of the runs known so far, and the number of runs done.
 
     Raises
     ------
@@ -221,15 +179,18 @@ def run_on_spark(
         try:
             while waiting or under_way:
                 while waiting and len(under_way) < _JOBS_AT_ONCE:
-                    job = _next_job(waiting, cores, bundle)
+                    short = tracker.expected(itertools.chain(*waiting)) < _SHORT_QUEUE * cores
+                    job = _next_job(waiting, cores, len(waiting) if short else bundle, keep_some=not short)
                     under_way[pool.submit(_run_job, spark, job, module)] = job
                 for future in wait(under_way, timeout=0.5, return_when=FIRST_COMPLETED).done:
                     outcomes, failures = _result(future)
-                    keep(outcomes)
+                    more = keep(outcomes) or []
                     if failures:
                         raise RunError(_describe(failures))
                     job = under_way.pop(future)
                     tracker.finished(job, outcomes)
+                    tracker.add(more)
+                    waiting.extend(deal(more, cores))
                     bundle = _next_bundle(bundle, sum(outcome.seconds for outcome in outcomes) / len(job.tasks))
                 tracker.show(under_way.values())
         except BaseException:
@@ -249,12 +210,14 @@ class _Job:
         return sum(map(len, self.tasks))
 
 
-def _next_job(waiting: deque[list[Run]], cores: int, bundle: int) -> _Job:
+def _next_job(waiting: deque[list[Run]], cores: int, bundle: int, keep_some: bool = True) -> _Job:
     """Take one task for each core from the front of the queue.
 
-    A task has `bundle` partitions, fewer when the queue gets short.
+    A task has `bundle` partitions, fewer when the queue gets short, unless it need not `keep_some`
+    for the end.
     """
-    bundle = max(1, min(bundle, len(waiting) // (PARTITIONS_PER_CORE * cores)))
+    if keep_some:
+        bundle = max(1, min(bundle, len(waiting) // (PARTITIONS_PER_CORE * cores)))
     taken = [waiting.popleft() for _ in range(min(len(waiting), bundle * cores))]
     tasks = [list(itertools.chain(*taken[i::cores])) for i in range(min(cores, len(taken)))]
     return _Job(tasks)
@@ -300,28 +263,39 @@ def _describe(failures: list[dict]) -> str:
 
 
 class _Tracker:
-    """Says what share of the work is done, from what runs took and what others should take.
+    """Says how much work is done and left, from what runs took and what others should take.
 
     Costs compare the runs of one experiment, so that each experiment has a rate of its own (the
     seconds for a run of mean cost), which is learnt as its runs come in. Of the jobs under way
     Spark's status tracker says how many tasks are completed.
     """
 
-    def __init__(self, spark: SparkSession, runs: list[Run], progress: Callable[[float, int], None] | None):
+    def __init__(self, spark: SparkSession, runs: list[Run], progress: Progress | None):
         self._status = spark.sparkContext.statusTracker()
         self._progress = progress
-        self._mean_cost = _mean_costs(runs)
-        self._left = self._work(runs)
-        self._done = dict.fromkeys(self._left, 0.0)
-        self._seconds = dict.fromkeys(self._left, 0.0)
+        # The mean cost of the runs of an experiment that came first.
+        self._unit: dict[str, float] = {}
+        self._left: dict[str, float] = {}
+        self._done: dict[str, float] = {}
+        self._seconds: dict[str, float] = {}
         self._runs = 0
+        self.add(runs)
+
+    def add(self, runs: list[Run]) -> None:
+        """Take note of runs that are to be done besides."""
+        for name, cost in _mean_costs(runs).items():
+            self._unit.setdefault(name, cost)
+        for name, work in self._work(runs).items():
+            self._left[name] = self._left.get(name, 0.0) + work
+            self._done.setdefault(name, 0.0)
+            self._seconds.setdefault(name, 0.0)
 
     def _work(self, runs: Iterable[Run]) -> dict[str, float]:
         """Return the work in `runs` for each experiment, in units of a run of mean cost."""
         work: dict[str, float] = {}
         for run in runs:
-            mean = self._mean_cost[run.experiment]
-            work[run.experiment] = work.get(run.experiment, 0.0) + (run.cost / mean if mean else 1.0)
+            unit = self._unit[run.experiment]
+            work[run.experiment] = work.get(run.experiment, 0.0) + (run.cost / unit if unit else 1.0)
         return work
 
     def finished(self, job: _Job, outcomes: list[Outcome]) -> None:
@@ -331,6 +305,10 @@ class _Tracker:
         for outcome in outcomes:
             self._seconds[outcome.experiment] += outcome.seconds
         self._runs += job.runs
+
+    def expected(self, runs: Iterable[Run]) -> float:
+        """Return the seconds that runs should take."""
+        return self._expected(self._work(runs))
 
     def _expected(self, work: dict[str, float]) -> float:
         """Return the seconds that work should take.
@@ -358,9 +336,9 @@ class _Tracker:
         part, runs = 0.0, float(self._runs)
         for job in under_way:
             share = self._completed(job)
-            part += share * self._expected(self._work(itertools.chain(*job.tasks)))
+            part += share * self.expected(itertools.chain(*job.tasks))
             runs += share * job.runs
-        self._progress((done + part) / (done + left) if done + left else 0.0, round(runs))
+        self._progress(done + part, max(0.0, left - part), round(runs))
 
 
 def _mean_costs(runs: list[Run]) -> dict[str, float]:

@@ -12,10 +12,13 @@ import json
 import os
 import shutil
 import uuid
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .engine import Outcome, Run, to_json
+from .engine import Outcome
+from .grid import Grid, Run, to_json
+from .judging.samples import CELL
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -70,33 +73,45 @@ class Results:
             columns = {name: [getattr(outcome, name) for outcome in outcomes] for name in _RAW}
             _write(pa.table(columns), self._unfinished / f"{uuid.uuid4().hex}.parquet")
 
+    def known(self) -> set[tuple[str, str]]:
+        """Return the keys of the runs that are there."""
+        return set(self._outcomes)
+
     def missing(self, runs: list[Run]) -> list[Run]:
         """Return the runs that are not there yet."""
-        return [run for run in runs if (run.experiment, run.params) not in self._outcomes]
+        return [run for run in runs if run.key not in self._outcomes]
 
     def seconds(self, runs: list[Run]) -> float:
         """Return the time that the runs took in all."""
-        return sum(self._outcomes[run.experiment, run.params].seconds for run in runs)
+        return sum(self._outcomes[run.key].seconds for run in runs)
 
     def frame(self, runs: list[Run]) -> pd.DataFrame:
-        """Return the runs as judges see them, in the order of the grid."""
+        """Return the runs as judges see them, in the order given, with their settings' places."""
         import pandas as pd
 
-        return pd.DataFrame([self._row(run) for run in runs])
+        return pd.DataFrame([{**self._row(run), CELL: run.index} for run in runs])
 
     def _row(self, run: Run) -> dict[str, Any]:
-        return {**json.loads(run.params), **json.loads(self._outcomes[run.experiment, run.params].result)}
+        return {**json.loads(run.params), **json.loads(self._outcomes[run.key].result)}
 
-    def finish(self, runs: list[Run]) -> None:
-        """Write one file for each experiment of `runs` and remove the unfinished ones."""
+    def finish(self, grids: Iterable[Grid]) -> None:
+        """Write one file for each experiment and remove the unfinished ones.
+
+        It holds every run that belongs to the grid, by setting and seed: also those that an earlier
+        validation has measured for other claims or with other seeds, which `--resume` may need.
+        """
         import pyarrow as pa
 
-        by_experiment: dict[str, list[Run]] = {}
-        for run in runs:
-            by_experiment.setdefault(run.experiment, []).append(run)
-        for name, own in by_experiment.items():
+        by_experiment: dict[str, list[str]] = {}
+        for name, params in self._outcomes:
+            by_experiment.setdefault(name, []).append(params)
+        for grid in grids:
+            name = grid.experiment.name
+            own = grid.in_order(by_experiment.get(name, []))
+            if not own:
+                continue
             rows = [self._row(run) for run in own]
-            outcomes = [self._outcomes[run.experiment, run.params] for run in own]
+            outcomes = [self._outcomes[run.key] for run in own]
             columns = {
                 column: _column([row.get(column) for row in rows])
                 for column in dict.fromkeys(c for r in rows for c in r)

@@ -12,12 +12,19 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from .claim import PROFILES, Claim
 from .claims import all_claims
-from .engine import CLAIMS_MODULE, Run, expand, experiments_of, run_on_spark
+from .engine import CLAIMS_MODULE, Outcome, run_on_spark
+from .grid import Grid, Run, experiments_of
+from .judging import Decision
 from .results import Results
-from .verdicts import PAPERS, Judged, judge, write_verdicts
+from .sequential import Course, Courses
+from .verdicts import PAPERS, Judged, decide_reading, judge, write_verdicts
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 class UsageError(ValueError):
@@ -109,6 +116,7 @@ def validate(
     master: str = "local[*]",
     out: str | Path = "validation-report",
     resume: bool = False,
+    first_seed: int = 0,
     module: str = CLAIMS_MODULE,
     say: Callable[[str], None] | None = None,
 ) -> Validation:
@@ -126,6 +134,9 @@ def validate(
         The output folder.
     resume : bool
         Reuse the runs that `out` holds already.
+    first_seed : int
+        Is added to every seed: 1,000,000, say, for a validation that has no run in common with
+        another.
     module : str
         The module whose ``all_claims()`` gives the claims, importable by workers too.
     say : callable, optional
@@ -144,25 +155,20 @@ def validate(
     _check_master(master)
     chosen = select_claims(claims, _claims_of(module))
     folder = output_folder(out)
-    experiments = experiments_of(chosen)
-    runs = expand(experiments.values(), profile)
+    grids = {name: Grid(experiment, profile, first_seed) for name, experiment in experiments_of(chosen).items()}
     results = Results(folder / "results", resume=resume)
-    missing = results.missing(runs)
     say = say or _silent
-    say(
-        f"{_count(len(chosen), 'claim')}, {_count(len(experiments), 'experiment')}, {_count(len(runs), 'run')}, "
-        f"{len(runs) - len(missing):,} of them reused"
-    )
+    say(f"{_count(len(chosen), 'claim')}, {_count(len(grids), 'experiment')}")
+    work = _Work(chosen, grids, results)
+    missing = work.courses.start(results.known())
     if missing:
-        _measure(missing, results, master, module, say)
-    results.finish(runs)
-    judged = []
-    for claim in chosen:
-        own = [run for run in runs if run.experiment == claim.experiment.name]
-        judged.append(judge(claim, results.frame(own), profile, results.seconds(own)))
+        _measure(missing, work, master, module, say)
+    results.finish(grids.values())
+    judged = [work.judge(course) for course in work.courses.courses]
     write_verdicts(judged, folder)
     seconds = time.perf_counter() - begun
-    done = Validation(judged, folder, profile, master, len(runs), len(runs) - len(missing), seconds)
+    runs = {run.key for course in work.courses.courses for run in course.runs}
+    done = Validation(judged, folder, profile, master, len(runs), len(runs) - work.measured, seconds)
     say("drawing figures and writing the report")
     write_report(done, progress=say is not _silent)
     return replace(done, seconds=time.perf_counter() - begun)  # figures take their time too
@@ -192,7 +198,43 @@ def _claims_of(module: str) -> list[Claim]:
     return all_claims() if module == CLAIMS_MODULE else importlib.import_module(module).all_claims()
 
 
-def _measure(missing: list[Run], results: Results, master: str, module: str, say: Callable[[str], None]) -> None:
+class _Work:
+    """The claims' courses and their results, between Spark and the judges."""
+
+    def __init__(self, claims: list[Claim], grids: dict[str, Grid], results: Results):
+        self.results = results
+        self.measured = 0
+        self.courses = Courses(claims, grids, self._decide)
+        self._frame_key: tuple[str, tuple[int, ...]] | None = None
+
+    def take(self, outcomes: list[Outcome]) -> list[Run]:
+        """Write outcomes down, judge what they complete, and return the runs to measure next."""
+        self.results.keep(outcomes)
+        self.measured += len(outcomes)
+        return self.courses.take(outcome.key for outcome in outcomes)
+
+    def _decide(self, course: Course) -> Decision:
+        claim = course.claim
+        return decide_reading(claim, self._frame(course), claim.readings[0], course.grid.profile)
+
+    def _frame(self, course: Course) -> pd.DataFrame:
+        """Return the runs of a course; claims that share an experiment often ask for the same."""
+        key = (course.grid.experiment.name, tuple(course.counts))
+        if key != self._frame_key:
+            self._last = self.results.frame(course.runs)
+            self._frame_key = key
+        return self._last
+
+    def judge(self, course: Course) -> Judged:
+        """Judge a claim under all of its readings, now that its course has ended."""
+        assert course.ended
+        assert course.decision is not None
+        known = {course.claim.readings[0]: course.decision}
+        seconds = self.results.seconds(course.runs)
+        return judge(course.claim, self._frame(course), course.grid.profile, seconds, known=known)
+
+
+def _measure(missing: list[Run], work: _Work, master: str, module: str, say: Callable[[str], None]) -> None:
     from streamlb.spark.session import spark_session
 
     _warm_up()
@@ -200,9 +242,9 @@ def _measure(missing: list[Run], results: Results, master: str, module: str, say
     extra = () if module == CLAIMS_MODULE else (os.path.dirname(os.path.abspath(str(sys.modules[module].__file__))),)
     with (
         spark_session(master, app_name="streamlb validate", python_path=extra) as spark,
-        _progress_bar(len(missing), shown=say is not _silent) as progress,
+        _progress_bar(work.courses, shown=say is not _silent) as progress,
     ):
-        run_on_spark(spark, missing, results.keep, module=module, progress=progress)
+        run_on_spark(spark, missing, work.take, module=module, progress=progress)
 
 
 def _warm_up() -> None:
@@ -215,25 +257,43 @@ def _warm_up() -> None:
 
 
 @contextmanager
-def _progress_bar(runs: int, shown: bool) -> Iterator[Callable[[float, int], None]]:
-    """Give a function of (share of the work, runs done) that moves a progress bar on stderr."""
+def _progress_bar(courses: Courses, shown: bool) -> Iterator[Callable[[float, float, int], None]]:
+    """Give a function of (seconds done, seconds left, runs done) that moves a bar on stderr."""
     from tqdm import tqdm
 
-    layout = "{percentage:3.0f}%|{bar}| {desc} [{elapsed} gone, {remaining} left]"
     every = 0.5 if sys.stderr.isatty() else 20.0  # a log file gets a line now and then
+    begun = time.perf_counter()
     with tqdm(
         total=1.0,
         disable=not shown,
-        bar_format=layout,
-        desc=f"0/{runs} runs",
+        bar_format="{percentage:3.0f}%|{bar}| {desc}",
         file=sys.stderr,
         mininterval=every,
         miniters=0,
     ) as bar:
 
-        def progress(share: float, done: int) -> None:
-            bar.set_description_str(f"{done}/{runs} runs", refresh=False)
-            bar.n = min(1.0, share)
+        def progress(done: float, left: float, runs: int) -> None:
+            share, words = progress_text(courses, done, left, runs, time.perf_counter() - begun)
+            bar.set_description_str(words, refresh=False)
+            bar.n = max(bar.n, share)  # rows that come later must not move it back
             bar.update(0)
 
         yield progress
+
+
+def progress_text(courses: Courses, done: float, left: float, runs: int, gone: float) -> tuple[float, str]:
+    """Return the share of the work that is done, and a line that says how it stands.
+
+    To the rows that are known come those that undecided claims will ask for, as many for each as
+    there have been so far.
+    """
+    from tqdm import tqdm
+
+    left *= 1.0 + courses.growth
+    share = min(1.0, done / (done + left)) if done + left > 0 else 0.0
+    remaining = tqdm.format_interval(gone * left / done) if done > 0 else "?"
+    open_claims = f", {courses.undecided} undecided" if courses.undecided else ""
+    return share, (
+        f"{courses.decided}/{len(courses)} claims decided{open_claims}; {runs:,} runs "
+        f"[{tqdm.format_interval(gone)} gone, {remaining} left]"
+    )

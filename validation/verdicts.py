@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .claim import Claim, Verdict
+from .grid import READING
 from .judging import REPRODUCED, VERDICTS, Decision, Finding, Runs, decide
 from .judging.estimates import ALPHA
+from .judging.samples import CELL
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -20,7 +22,13 @@ COLUMNS = (
     *("claim", "paper", "kind", "verdict", "shape", "value", "measured", "estimate", "low", "high"),
     *("claimed", "criterion", "reading", "holds_under", "amended", "runs", "seeds", "seconds", "note"),
 )
-READING = "reading"  # the column that says to which reading a run belongs
+READINGS_COLUMNS = (
+    *("claim", "paper", "reading", "verdict", "shape", "value"),
+    *("estimate", "low", "high", "claimed", "measured", "note"),
+)
+
+
+_NUMBERS = dict.fromkeys(("estimate", "low", "high"), "float64")
 
 
 class JudgeError(RuntimeError):
@@ -52,15 +60,55 @@ class Judged:
         return int(self.runs["seed"].nunique()) if "seed" in self.runs else 0
 
 
-def judge(claim: Claim, runs: pd.DataFrame, profile: str, seconds: float, alpha: float = ALPHA) -> Judged:
-    """Judge a claim on its runs under each of its readings, with this chance of a wrong word."""
+def judge(
+    claim: Claim,
+    runs: pd.DataFrame,
+    profile: str,
+    seconds: float,
+    alpha: float = ALPHA,
+    known: Mapping[str, Decision] | None = None,
+) -> Judged:
+    """Judge a claim on its runs under each of its readings.
+
+    Parameters
+    ----------
+    claim : Claim
+        What is judged.
+    runs : DataFrame
+        One row for each run; the column `_cell`, if there is one, says to which setting it belongs.
+    profile : str
+        The profile of the runs.
+    seconds : float
+        The time that they took.
+    alpha : float
+        The chance of a wrong word on a reading, over all looks. A check that rests on as many seeds
+        as a look has spends the share of that look, under every reading.
+    known : mapping, optional
+        The decisions on these runs that are there already, by reading.
+    """
+    known = known or {}
+    decisions = {
+        reading: known[reading] if reading in known else decide_reading(claim, runs, reading, profile, alpha)
+        for reading in claim.readings
+    }
+    return Judged(claim, decisions, runs.drop(columns=CELL, errors="ignore"), seconds)
+
+
+def decide_reading(claim: Claim, runs: pd.DataFrame, reading: str, profile: str, alpha: float = ALPHA) -> Decision:
+    """Judge a claim on its runs under one reading.
+
+    Raises
+    ------
+    JudgeError
+        When the judge fails; the message names the claim.
+    """
     try:
-        decisions = {reading: _decide(claim, runs, reading, profile, alpha) for reading in claim.readings}
+        return _decide(claim, runs, reading, profile, alpha)
     except Exception as error:
+        under = f" under the reading {reading!r}" if reading else ""
         raise JudgeError(
-            f"the judge of {claim.id} failed on {len(runs)} runs: {type(error).__name__}: {error}"
+            f"the judge of {claim.id} failed on {len(runs)} runs{under}: {type(error).__name__}: {error}"
         ) from error
-    return Judged(claim, decisions, runs, seconds)
 
 
 def _decide(claim: Claim, runs: pd.DataFrame, reading: str, profile: str, alpha: float) -> Decision:
@@ -68,21 +116,23 @@ def _decide(claim: Claim, runs: pd.DataFrame, reading: str, profile: str, alpha:
     own = runs[runs[READING].isna() | (runs[READING] == reading)] if reading and READING in runs else runs
     call: Any = claim.judge
     if len(inspect.signature(call).parameters) == 2:
-        old = call(own.copy(), profile)
+        old = call(own.drop(columns=CELL, errors="ignore"), profile)
         if not isinstance(old, Verdict):
             raise TypeError(f"a judge must return a Finding, got {type(old).__name__}")
         return Decision(old.verdict, "", "", old.measured, old.note)
     found = call(Runs(own.copy(), reading, profile))
     if not isinstance(found, Finding):
         raise TypeError(f"a judge must return a Finding, got {type(found).__name__}")
-    return decide(found, alpha)
+    seeds = claim.experiment.seeds
+    return decide(found, seeds.level(profile, alpha) if seeds else alpha)
 
 
 def verdict_table(judged: Iterable[Judged]) -> pd.DataFrame:
     """Return the verdicts as a frame, with one row for each claim."""
     import pandas as pd
 
-    return pd.DataFrame([_row(item) for item in judged], columns=list(COLUMNS))
+    table = pd.DataFrame([_row(item) for item in judged], columns=list(COLUMNS))
+    return table.astype({**_NUMBERS, "runs": "int64", "seeds": "int64", "seconds": "float64"})
 
 
 def _row(item: Judged) -> dict[str, Any]:
@@ -110,11 +160,37 @@ def _row(item: Judged) -> dict[str, Any]:
     }
 
 
+def readings_table(judged: Iterable[Judged]) -> pd.DataFrame:
+    """Return a frame with one row for each claim and reading of its paper."""
+    import pandas as pd
+
+    rows = [
+        {
+            "claim": item.claim.id,
+            "paper": item.claim.paper,
+            "reading": reading,
+            "verdict": decision.verdict,
+            "shape": decision.shape,
+            "value": decision.value,
+            "estimate": decision.estimate,
+            "low": decision.low,
+            "high": decision.high,
+            "claimed": item.claim.claimed,
+            "measured": decision.measured,
+            "note": decision.note,
+        }
+        for item in judged
+        for reading, decision in item.decisions.items()
+    ]
+    return pd.DataFrame(rows, columns=list(READINGS_COLUMNS)).astype(_NUMBERS)
+
+
 def write_verdicts(judged: Iterable[Judged], folder: Path) -> None:
-    """Write `verdicts.parquet` and `verdicts.csv`."""
-    table = verdict_table(judged)
-    table.to_parquet(folder / "verdicts.parquet", index=False)
-    table.to_csv(folder / "verdicts.csv", index=False)
+    """Write `verdicts` and `readings`, both as Parquet and as CSV."""
+    judged = list(judged)
+    for name, table in (("verdicts", verdict_table(judged)), ("readings", readings_table(judged))):
+        table.to_parquet(folder / f"{name}.parquet", index=False)
+        table.to_csv(folder / f"{name}.csv", index=False)
 
 
 def papers_of(judged: Iterable[Judged]) -> list[str]:

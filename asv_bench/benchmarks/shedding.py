@@ -18,18 +18,21 @@ class Simulate:
     def setup(self, policy, exponent, underprovisioning):
         self.keys, self.costs = load(exponent)
         streamlb.simulate_shedding(self.keys[:8], self.costs[:8], policy)
+        self.options = {"underprovisioning": underprovisioning, "seed": 1}
+        if policy != "random":  # which has no goal
+            self.options["threshold"] = 6.4
 
     def time_simulate(self, policy, exponent, underprovisioning):
-        streamlb.simulate_shedding(self.keys, self.costs, policy, 6.4, underprovisioning, seed=1)
+        streamlb.simulate_shedding(self.keys, self.costs, policy, **self.options)
 
     def track_average_wait(self, policy, exponent, underprovisioning):
-        result = streamlb.simulate_shedding(self.keys, self.costs, policy, 6.4, underprovisioning, seed=1)
+        result = streamlb.simulate_shedding(self.keys, self.costs, policy, **self.options)
         return result.between(TUPLES // 4).average_wait
 
     track_average_wait.unit = "ms, threshold 6.4"
 
     def track_dropped(self, policy, exponent, underprovisioning):
-        result = streamlb.simulate_shedding(self.keys, self.costs, policy, 6.4, underprovisioning, seed=1)
+        result = streamlb.simulate_shedding(self.keys, self.costs, policy, **self.options)
         return result.between(TUPLES // 4).dropped_ratio
 
     track_dropped.unit = "share of the tuples"

@@ -21,7 +21,7 @@ import numpy as np
 
 from streamlb import _check, _state
 from streamlb._jit import njit, record
-from streamlb._options import as_dict, checked, options_of, takes
+from streamlb._options import as_dict, checked, options_of, show_call, takes
 from streamlb.hashing import mix, sketch_column, sketch_family
 from streamlb.keys import key_int
 from streamlb.sketches.count_min import sketch_shape
@@ -383,6 +383,4 @@ class CostLearner:
         return learner
 
     def __repr__(self) -> str:
-        _, rows, columns = self.F.shape
-        progress = f"{self._own['since']} of {self.options.window} executions, {self.sent} sent"
-        return f"<CostLearner {rows} x {columns}, {self.phase}, {progress}>"
+        return show_call(self, f"{self.phase}, {self._own['since']} executions since, {self.sent} matrices sent")

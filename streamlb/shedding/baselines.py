@@ -122,9 +122,6 @@ class _ByClock(GoalShedder):
             raise self._refuse(now)
         return answer == DROP
 
-    def __repr__(self) -> str:
-        return f"<{type(self).__name__} threshold {self.options.threshold:g}: {self._counts()}>"
-
 
 @takes(StrawManOptions, "threshold mean_cost")
 class StrawMan(_ByClock):
@@ -139,7 +136,7 @@ class StrawMan(_ByClock):
     safety : float
         Every cost is raised by this share. 0 as in the paper's comparison; 0.05 isolates what the
         factor of load-aware shedding does.
-    goal, span, share
+    goal, span, share, check
         As for `LoadAwareShedder`.
 
     Examples
@@ -185,7 +182,7 @@ class FullKnowledge(_ByClock):
         The cost of a key: ``costs[key]`` or ``costs(key)``. Without it each offer names the cost.
     safety : float
         Every cost is raised by this share.
-    goal, span, share
+    goal, span, share, check
         As for `LoadAwareShedder`.
 
     Examples
@@ -268,6 +265,3 @@ class RandomShedder(Shedder):
     def complete(self, key: Any, elapsed: Any, now: Any = None) -> None:
         """Tell that the operator executed a kept tuple; there is nothing to learn from it."""
         check_time("elapsed", elapsed)
-
-    def __repr__(self) -> str:
-        return f"<RandomShedder share {self._share:g}: {self._counts()}>"

@@ -10,9 +10,12 @@ some tuple since. Once the operator says what its clock was at that point, the s
 gives exactly what the shedder's clock should be now. The shedder keeps one shift since its last
 request and, where the operator reports, one for each stretch of `reports` tuples (a mark).
 
+As printed, a request goes out with each pair of matrices, whether or not the last is answered, and
+every reply's difference is added; otherwise a request waits for the reply to the last.
+
 State of a shedder that learns from its operator: one `SHEDDER` record; the `ring` of its goal;
-`marks`, SHIFT[MARKS] where the operator reports; the matrices that it received; the hash functions
-and room for a key's columns.
+`marks`, SHIFT[MARKS] where the operator reports; `requests`, REQUEST[REQUESTS] where several may be
+on their way; the matrices that it received; the hash functions and room for a key's columns.
 """
 
 from __future__ import annotations
@@ -48,9 +51,16 @@ PROTOCOL = record(
         ("timeout", "i8"),  # kept tuples after which a request is made again, 0 for never
         ("early", "i8"),  # 1: the goal is watched from the first matrices on, 0: the first reply
         ("busy_clock", "i8"),  # 1: the operator's clock sums execution times, 0: it is the time
-        ("unseen_mean", "i8"),  # 1: a tuple that the matrices do not know costs the mean, 0: nothing
+        # 1: a tuple that the matrices do not know costs the mean, 0: nothing.
+        ("unseen_mean", "i8"),
+        ("resync", "i8"),  # kept tuples after which the operator is asked again, 0 for never
+        # How many may be on their way at once: 0 for one, whose reply is waited for.
+        ("requests", "i8"),
     ]
 )
+# A request on its way, where there may be several: the number, among the kept, of the tuple that
+# carries it, and the clock when it was made.
+REQUEST = record([("asked", "i8"), ("believed", "f8")])
 # Where they stand with each other.
 EXCHANGE = record(
     [
@@ -58,6 +68,7 @@ EXCHANGE = record(
         ("active", "i8"),  # 1: the goal is watched
         ("epoch", "i8"),  # requests made
         ("waiting", "i8"),  # 1: the last request is not answered
+        ("answered", "i8"),  # the last request that is, where there may be several on their way
         ("asked", "i8"),  # the number, among the kept, of the tuple that carried it
         ("patience", "i8"),  # how many tuples may be kept before it is made again
         ("believed", "f8"),  # the clock when it was made
@@ -67,22 +78,24 @@ EXCHANGE = record(
         ("replies", "i8"),  # replies received
         ("unseen", "f8"),  # the cost of a tuple that the matrices do not know
         ("assigned", "f8"),  # the cost of all that was kept
-        ("base", "i8"),  # tuples kept before the operator's present life, which reports do not count
+        # Tuples kept before the operator's present life, which reports do not count.
+        ("base", "i8"),
         ("known", "i8"),  # tuples of its present life that were kept before the first matrices
         ("reported", "i8"),  # executions at the last report
     ]
 )
 SHEDDER = record([("clock", CLOCK), ("goal", GOAL), ("protocol", PROTOCOL), ("exchange", EXCHANGE)])
 
-# What a step of the shedder works on: its SHEDDER record (an array of one), ring and marks; the
-# matrices; the hash functions and uint64[rows] for the columns of a key.
-Shedding = namedtuple("Shedding", "own ring marks cells family at")
+# What a step of the shedder works on: its SHEDDER record (an array of one), ring, marks and the
+# requests on their way; the matrices; the hash functions and uint64[rows] for the columns of a key.
+Shedding = namedtuple("Shedding", "own ring marks requests cells family at")
 
 PHASES = ("NOP", "SEND", "RUN")
 NOP, SEND, RUN = range(3)
 # What an offer gives. The last two have changed nothing.
 KEEP, DROP, KEEP_AND_ASK, FULL, BACKWARDS = range(5)
 MARKS = 4096  # reports that may be on their way: a backlog of MARKS * reports tuples
+REQUESTS = 256  # requests that may be on their way, where there may be several
 
 
 def words(dtype: np.dtype) -> int:
@@ -104,12 +117,13 @@ def shedding_of(registers, F, W, family, room):
     """Return what a step works on, from the flat arrays at the door.
 
     `registers` int64 begins with the SHEDDER record and ends with the room for a key's columns;
-    `room` float64 begins with the ring and the marks.
+    `room` float64 begins with the ring, the marks and the requests.
     """
     own = registers[:_SHEDDER].view(SHEDDER)
-    span, end = own[0].goal.span, own[0].goal.span + 2 * own[0].protocol.marks
+    span, marks = own[0].goal.span, own[0].goal.span + 2 * own[0].protocol.marks
+    requests = room[marks : marks + 2 * own[0].protocol.requests].view(REQUEST)
     at = registers[registers.size - family.shape[0] :].view(np.uint64)
-    return Shedding(own, room[:span], room[span:end].view(SHIFT), Cells(F, W), family, at)
+    return Shedding(own, room[:span], room[span:marks].view(SHIFT), requests, Cells(F, W), family, at)
 
 
 @njit(cache=True, nogil=True, forceinline=True)
@@ -186,9 +200,14 @@ def keep(cost, now, shedding):
 
 
 @njit(cache=True, nogil=True)
-def ask(own):
-    """Begin an epoch: the tuple just kept carries the request."""
+def ask(own, requests):
+    """Begin an epoch: the tuple just kept carries the request.
+
+    Return False when as many requests as may be are on their way; the next tuple then tries again.
+    """
     exchange = own.exchange
+    if requests.size > 0 and exchange.epoch - exchange.answered >= requests.size:
+        return False
     if exchange.waiting == 0:
         exchange.patience = own.protocol.timeout
     exchange.epoch += 1
@@ -197,17 +216,25 @@ def ask(own):
     exchange.believed = own.clock.busy_until
     _begin(exchange.since)
     exchange.phase = RUN
+    if requests.size > 0:
+        request = requests[exchange.epoch % requests.size]
+        request.asked, request.believed = exchange.asked, exchange.believed
+    return True
 
 
 @njit(cache=True, nogil=True)
-def settle(operator_clock, own):
-    """Correct the clock by a reply: what the operator's was after the tuple with the request."""
+def settle(epoch, operator_clock, believed, own):
+    """Correct the clock by a reply to the request of an epoch, made at the clock `believed`.
+
+    The reply says what the operator's clock was after the tuple with the request.
+    """
     clock, exchange = own.clock, own.exchange
     if own.protocol.exact == 1:
         clock.busy_until = max(operator_clock + exchange.since.added, exchange.since.idle)
     else:
-        clock.busy_until += operator_clock - exchange.believed
-    exchange.waiting = 0
+        clock.busy_until += operator_clock - believed
+    exchange.answered = epoch
+    exchange.waiting = 1 if epoch < exchange.epoch else 0
     exchange.replies += 1
     exchange.active = 1
     if exchange.again == 1:
@@ -225,7 +252,8 @@ def settle_report(completed, operator_clock, own, marks):
     kept = own.clock.kept - exchange.base
     if every == 0 or completed <= exchange.reported or completed > kept or completed % every != 0:
         return False
-    if exchange.phase == NOP or completed < exchange.known:  # tuples kept before the first matrices have no estimates
+    # Tuples kept before the first matrices have no estimates.
+    if exchange.phase == NOP or completed < exchange.known:
         return False
     first, last = completed // every, (kept - 1) // every
     if last - first >= marks.size:
@@ -247,8 +275,9 @@ def take_matrices(i, cells, own):
     exchange.matrices += 1
     if exchange.phase == NOP:
         exchange.known = own.clock.kept - exchange.base
-    if exchange.waiting == 1:
-        exchange.again = 1  # a new epoch now would void the reply that is due, behind a long queue for ever
+    if exchange.waiting == 1 and protocol.requests == 0:
+        # A new epoch now would void the reply that is due, behind a long queue for ever.
+        exchange.again = 1
     else:
         exchange.phase = SEND
     if protocol.early == 1:
@@ -271,9 +300,12 @@ def offer_learnt(key, now, forced, i, shedding):
     keep(estimate_cost(shedding.at, i, shedding.cells, exchange.unseen), now, shedding)
     overdue = timeout > 0 and clock.kept - exchange.asked > exchange.patience
     if exchange.phase == RUN and exchange.waiting == 1 and overdue:
-        exchange.patience *= 2  # lost, or waiting behind a long queue: the next one gets twice the time
+        # It is lost, or waits behind a long queue: the next one gets twice the time.
+        exchange.patience *= 2
         exchange.phase = SEND
-    if exchange.phase == SEND:
-        ask(own)
+    resync, free = own.protocol.resync, exchange.waiting == 0 or own.protocol.requests > 0
+    if resync > 0 and exchange.phase == RUN and free and clock.kept - exchange.asked >= resync:
+        exchange.phase = SEND
+    if exchange.phase == SEND and ask(own, shedding.requests):
         return KEEP_AND_ASK
     return KEEP

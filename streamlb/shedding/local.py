@@ -30,7 +30,9 @@ from streamlb.learning.learner import (
     LEARNING,
     Cells,
     Learners,
+    add_execution,
     copy_pair,
+    end_of_window,
     find_columns,
     learn_execution,
     start_anew,
@@ -52,8 +54,9 @@ from streamlb.shedding.clock import (
 from streamlb.shedding.rules import PRINTED, ShedderOptions
 from streamlb.shedding.shedder import LearntShedder, check_time
 
-# The operator: how it learns, how many tuples it has executed, and when it was done with the last.
-OPERATOR = record([("rules", LEARNING), ("done", "i8"), ("wall", "f8")])
+# The operator: how it learns; 1 if it looks at the stability before it adds the tuple that ends a
+# window, as in listing 3.1; how many tuples it has executed, and when it was done with the last.
+OPERATOR = record([("rules", LEARNING), ("look_first", "i8"), ("done", "i8"), ("wall", "f8")])
 
 # What an execution works on: the OPERATOR record and the learner, each an array or a stack of one.
 Operator = namedtuple("Operator", "own learners")
@@ -77,7 +80,7 @@ def operator_of(registers, F, W):
 @njit(nogil=True, inline="always")
 def _pending(room, shedding):
     """Return the part of the room that says when the tuples with the operator were kept."""
-    return room[shedding.ring.size + 2 * shedding.marks.size :]
+    return room[shedding.ring.size + 2 * (shedding.marks.size + shedding.requests.size) :]
 
 
 @njit(cache=True, nogil=True)
@@ -89,20 +92,53 @@ def _hand_over(learners, own):
 
 
 @njit(cache=True, nogil=True, forceinline=True)
+def _answer(clock, shedding, done):
+    """Reply to the oldest request on its way, if the tuple just executed carried it."""
+    own, requests = shedding.own[0], shedding.requests
+    exchange = own.exchange
+    if exchange.waiting == 0:
+        return
+    if requests.size == 0:
+        if done == exchange.asked:
+            settle(exchange.epoch, clock, exchange.believed, own)
+        return
+    epoch = exchange.answered + 1
+    request = requests[epoch % requests.size]
+    if done == request.asked:
+        settle(epoch, clock, request.believed, own)
+
+
+@njit(cache=True, nogil=True)
+def _look_and_learn(cost, shedding, operator):
+    """Look at the stability, send the matrices if they are stable, and only then add the tuple.
+
+    The tuple that ends a window is the first in what is counted from then on (listing 3.1).
+    """
+    learners, own = operator.learners, shedding.own[0]
+    if end_of_window(0, learners, operator.own[0].rules):
+        _hand_over(learners, own)
+    add_execution(shedding.at, cost, 0, learners, operator.own[0].rules.window)
+    learners.own[0].since = 0
+
+
+@njit(cache=True, nogil=True, forceinline=True)
 def execute(key, cost, wall, shedding, operator):
     """Execute the next kept tuple, done at `wall`: learn its cost, pass on what would be sent."""
     own, work, learners = shedding.own[0], operator.own[0], operator.learners
-    protocol, exchange = own.protocol, own.exchange
+    protocol = own.protocol
     work.wall = wall
     work.done += 1
     find_columns(key, shedding.family, shedding.cells.F.shape[2], shedding.at)
-    stable = learn_execution(shedding.at, cost, 0, learners, work.rules)
-    clock = learners.own[0].busy if protocol.busy_clock == 1 else wall
-    if exchange.waiting == 1 and work.done == exchange.asked:
-        settle(clock, own)
+    first = work.look_first == 1 and learners.own[0].since + 1 >= work.rules.window
+    stable = False if first else learn_execution(shedding.at, cost, 0, learners, work.rules)
+    busy = learners.own[0].busy + cost if first else learners.own[0].busy
+    clock = busy if protocol.busy_clock == 1 else wall
+    _answer(clock, shedding, work.done)
     if protocol.reports > 0 and work.done % protocol.reports == 0:
         settle_report(work.done, clock, own, shedding.marks)
-    if stable:
+    if first:
+        _look_and_learn(cost, shedding, operator)
+    elif stable:
         _hand_over(learners, own)
 
 
@@ -141,18 +177,21 @@ def _complete(key, cost, now, registers, F, W, family, room):
 def _train(keys, costs, registers, F, W, family, room):
     """Execute tuples without load until the first stable matrices; return whether it got there."""
     shedding, operator = shedding_of(registers, F, W, family, room), operator_of(registers, F, W)
-    learners, own = operator.learners, shedding.own[0]
+    learners, own, work = operator.learners, shedding.own[0], operator.own[0]
     for i in range(keys.size):
         find_columns(np.int64(keys[i]), family, F.shape[2], shedding.at)
-        if learn_execution(shedding.at, costs[i], 0, learners, operator.own[0].rules):
+        if work.look_first == 1 and learners.own[0].since + 1 >= work.rules.window:
+            _look_and_learn(costs[i], shedding, operator)
+        elif learn_execution(shedding.at, costs[i], 0, learners, work.rules):
             _hand_over(learners, own)
+        if own.exchange.matrices > 0:
             learners.own[0].busy = 0.0  # the operator's clock starts with the first offer
             own.exchange.active = 1
             return True
     return False
 
 
-@takes(ShedderOptions, "threshold window tolerance epsilon delta seed", without="columns")
+@takes(ShedderOptions, "threshold window tolerance epsilon delta seed")
 class LoadAwareShedder(LearntShedder):
     """Drop tuples so that the queuing time stays within a goal, by what each costs the operator.
 
@@ -193,9 +232,11 @@ class LoadAwareShedder(LearntShedder):
         (False).
     sync : {"exact", "difference"}
         How a reply corrects the clock: to what it would be had the reply been known at the request,
-        or by the difference as printed.
-    check : {"text", "listing"}
-        Whether the average is tested with the tuple in it, or before it is added as in the printed
+        where a new request waits for the reply to the last; or by the difference as printed, where
+        a request goes out for each pair of matrices at once and every reply counts.
+    check : {"text", "sum", "listing"}
+        What must not exceed the threshold, for the goal "average": the average with the tuple in
+        it, the average so far plus the tuple's own wait, or the average so far as in the printed
         listing.
     start : {"reply", "matrices"}
         When the goal begins to count: with the first reply, or with the first matrices as printed.
@@ -203,10 +244,18 @@ class LoadAwareShedder(LearntShedder):
         What the operator reports: the time, idle or not, or the sum of execution times as printed.
     unseen : {"mean", "zero"}
         The cost of a tuple that the matrices do not know.
+    resync : int
+        Kept tuples after which the operator is asked for its clock again, matrices or not; 0 for
+        never, as printed.
+    look : {"after", "before"}
+        Whether the operator looks at the stability of its matrices after it has added the tuple
+        that ends a window, or before as in the printed listing.
     stability : {"nonempty", "printed"}
         Cells that count in the stability of the matrices, see `CostLearner`.
     rounding : {"ceil", "floor"}
         How e/epsilon becomes a number of columns.
+    columns : int, optional
+        The number of columns itself: with 1 the shedder knows the mean cost alone.
 
     Examples
     --------
@@ -219,8 +268,8 @@ class LoadAwareShedder(LearntShedder):
     'RUN'
     >>> [shedder.offer("tick", now=5.0) for _ in range(5)]  # five at once: two wait more than 2
     [False, False, False, True, True]
-    >>> shedder
-    <LoadAwareShedder threshold 2, RUN: offered 10, dropped 2>
+    >>> shedder.offered, shedder.dropped
+    (10, 2)
 
     Notes
     -----
@@ -234,7 +283,7 @@ class LoadAwareShedder(LearntShedder):
     """
 
     __slots__ = ()
-    _VERSION = 2  # 2: named records in one array, and another hash
+    _VERSION = 3  # 3: requests on their way, and when the operator looks
     _ENTRY = 1
 
     def _start(self) -> None:
@@ -248,6 +297,7 @@ class LoadAwareShedder(LearntShedder):
     def _operator_records(self) -> tuple[np.ndarray, ...]:
         operator = np.zeros(1, OPERATOR)
         operator["rules"] = self.options.rules().view(LEARNING)
+        operator["look_first"] = self.options.look == "before"
         return operator, np.zeros(1, LEARNER)
 
     @classmethod
@@ -382,9 +432,8 @@ class LoadAwareShedder(LearntShedder):
 
     @property
     def _history(self) -> np.ndarray:
-        """The ring and the marks, which the room begins with."""
-        own = self._shedder
-        return self._room[: own["goal"]["span"] + 2 * own["protocol"]["marks"]]
+        """The ring, the marks and the requests, which the room begins with."""
+        return self._room[: self._history_size()]
 
     def _kept_at(self) -> np.ndarray:
         """Return when the tuples that are with the operator were kept, the oldest first."""

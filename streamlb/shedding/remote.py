@@ -21,7 +21,7 @@ import numpy as np
 
 from streamlb import _check
 from streamlb._jit import njit
-from streamlb._options import as_dict, checked, options_of, takes
+from streamlb._options import as_dict, checked, options_of, show_call, takes
 from streamlb.keys import key_int
 from streamlb.learning.learner import LONGEST, Cells, CostLearner, LearnerOptions
 from streamlb.learning.messages import (
@@ -75,12 +75,19 @@ def _believed(registers):
 
 
 @njit(cache=True, nogil=True)
-def _settle(epoch, clock, registers):
+def _settle(epoch, clock, registers, F, W, family, room):
     """Take the reply to the request of an epoch; False when another one is waited for, or none."""
-    own = own_of(registers)
-    if own.exchange.waiting == 0 or own.exchange.epoch != epoch:
+    shedding = shedding_of(registers, F, W, family, room)
+    own, requests = shedding.own[0], shedding.requests
+    exchange = own.exchange
+    if requests.size > 0:
+        if not exchange.answered < epoch <= exchange.epoch:
+            return False
+        settle(epoch, clock - _origin(own), requests[epoch % requests.size].believed, own)
+        return True
+    if exchange.waiting == 0 or exchange.epoch != epoch:
         return False
-    settle(clock - _origin(own), own)
+    settle(epoch, clock - _origin(own), exchange.believed, own)
     return True
 
 
@@ -92,7 +99,7 @@ def _settle_report(completed, clock, registers, F, W, family, room):
     return settle_report(completed, clock - _origin(own), own, shedding.marks)
 
 
-@takes(ShedderOptions, "threshold window epsilon delta seed", without="tolerance stability columns")
+@takes(ShedderOptions, "threshold window epsilon delta seed", without="tolerance stability look")
 class RemoteShedder(LearntShedder):
     """The shedder's side of load-aware shedding, for an operator in another process.
 
@@ -100,8 +107,9 @@ class RemoteShedder(LearntShedder):
     ----------
     threshold, window, epsilon, delta, seed, safety, goal, span, share
         As for `LoadAwareShedder`. The operator needs the same `epsilon`, `delta` and `seed`.
-    reports, timeout, clamp, sync, check, start, clock, unseen, rounding
-        As for `LoadAwareShedder`. The operator needs the same `reports`, `clock` and `rounding`.
+    reports, timeout, clamp, sync, check, start, clock, unseen, resync, rounding, columns
+        As for `LoadAwareShedder`. The operator needs the same `reports`, `clock`, `rounding` and
+        `columns`.
 
     Attributes
     ----------
@@ -182,7 +190,7 @@ class RemoteShedder(LearntShedder):
         if isinstance(message, Hello):
             return False
         if isinstance(message, Reply):
-            return _settle(message.epoch, message.clock, self._registers)
+            return _settle(message.epoch, message.clock, *self._arrays())
         if isinstance(message, Report):
             return _settle_report(message.completed, message.clock, *self._arrays())
         if message.sequence <= self.sequence:
@@ -205,7 +213,7 @@ class RemoteShedder(LearntShedder):
         clock, exchange = self._clock, self._exchange
         exchange["base"], exchange["reported"], exchange["known"] = clock["kept"], 0, 0
         clock["busy_until"] = min(clock["busy_until"], clock["last"] - clock["origin"])
-        exchange["waiting"], exchange["again"] = 0, 0
+        exchange["waiting"], exchange["again"], exchange["answered"] = 0, 0, exchange["epoch"]
         if exchange["phase"] != NOP:
             exchange["phase"] = SEND
 
@@ -222,14 +230,15 @@ class OperatorOptions(LearnerOptions, ReportOptions):
         checked(self, incarnation=_check.integer("incarnation", self.incarnation, 1, 2**63 - 1))
 
 
-@takes(OperatorOptions, "window tolerance epsilon delta seed", without="columns")
+@takes(OperatorOptions, "window tolerance epsilon delta seed")
 class RemoteOperator:
     """The operator's side of load-aware shedding, for a shedder in another process.
 
     Parameters
     ----------
-    window, tolerance, epsilon, delta, seed, stability, rounding
-        As for `CostLearner`; the shedder needs the same `epsilon`, `delta`, `rounding` and `seed`.
+    window, tolerance, epsilon, delta, seed, stability, rounding, columns
+        As for `CostLearner`; the shedder needs the same `epsilon`, `delta`, `rounding`, `columns`
+        and `seed`.
     reports : int
         Also report the clock every so many executions; 0 for replies alone.
     clock : {"wall", "busy"}
@@ -292,7 +301,7 @@ class RemoteOperator:
         return out
 
     def __repr__(self) -> str:
-        return f"<RemoteOperator incarnation {self.options.incarnation}, completed {self.completed}: {self.learner!r}>"
+        return show_call(self, f"completed {self.completed}, {self.learner.phase}, {self.learner.sent} matrices sent")
 
 
 def _read_request(data: bytes | None) -> Request | None:

@@ -20,7 +20,7 @@ from streamlb.learning.learner import LearnerOptions
 # What a shedder aims at (the first four, settings), and what it remembers of the tuples it kept.
 GOAL = record(
     [
-        ("kind", "i8"),  # AVERAGE, WINDOWED, BOUND, PERCENTILE, LISTING or OWN
+        ("kind", "i8"),  # AVERAGE, WINDOWED, BOUND, PERCENTILE, LISTING, SUM or OWN
         ("threshold", "f8"),  # the bound on the wait
         ("share", "f8"),  # of the tuples that must wait no longer, for PERCENTILE
         ("span", "i8"),  # places in the ring: the tuples averaged over for WINDOWED, otherwise 0
@@ -31,8 +31,8 @@ GOAL = record(
 )
 GOALS = ("average", "windowed", "bound", "percentile")
 AVERAGE, WINDOWED, BOUND, PERCENTILE = range(4)  # kinds of goals, in the order of their names
-LISTING, OWN = 4, 5  # the average tested as in the printed listing, and a goal of the user's own
-MOST = 2**62  # the largest number of tuples that an option may name
+LISTING, SUM, OWN = 4, 5, 6  # other readings of the average, and a goal of the user's own
+CHECKS = {"text": AVERAGE, "sum": SUM, "listing": LISTING}  # what the average is tested with
 
 
 @njit(cache=True, nogil=True, forceinline=True)
@@ -45,6 +45,9 @@ def violates(wait, goal, ring):
         return goal.total - ring[count % ring.size] + wait > threshold * ring.size
     if kind == LISTING:  # it looks before it adds
         return count > 0 and goal.total > threshold * count
+    if kind == SUM:  # it adds the wait itself to the average so far
+        kept = max(count, 1)
+        return goal.total + wait * kept > threshold * kept
     late = wait > threshold
     return late and (kind == BOUND or goal.over + 1.0 > (1.0 - goal.share) * (count + 1.0))
 
@@ -77,6 +80,7 @@ class GoalOptions:
     goal: Any = "average"
     span: Any = 1024
     share: Any = 0.95
+    check: str = "text"
 
     def __post_init__(self):
         checked(
@@ -86,7 +90,10 @@ class GoalOptions:
             goal=self.goal if callable(self.goal) else _check.choice("goal", self.goal, GOALS),
             span=_check.integer("span", self.span, 1),
             share=_check.real("share", self.share, 0.0, 1.0, low_open=True, high_open=True),
+            check=_check.choice("check", self.check, tuple(CHECKS)),
         )
+        if self.check != "text" and self.goal != "average":
+            raise ValueError(f"check must be 'text' for the goal {self.goal!r}: the others are of the average only")
 
     @property
     def own_goal(self) -> Any:
@@ -95,7 +102,9 @@ class GoalOptions:
 
     def kind(self) -> int:
         """Return the kind of the goal, as the kernels know it."""
-        return OWN if callable(self.goal) else GOALS.index(self.goal)
+        if callable(self.goal):
+            return OWN
+        return CHECKS[self.check] if self.goal == "average" else GOALS.index(self.goal)
 
     def goal_record(self) -> np.ndarray:
         """Return the GOAL record at the start."""
@@ -116,7 +125,7 @@ class ReportOptions:
     def __post_init__(self):
         checked(
             self,
-            reports=_check.integer("reports", self.reports, 0, MOST),
+            reports=_check.integer("reports", self.reports, 0, _check.MOST),
             clock=_check.choice("clock", self.clock, ("wall", "busy")),
         )
 
@@ -129,33 +138,27 @@ class ShedderOptions(LearnerOptions, GoalOptions, ReportOptions):
     timeout: Any = None
     clamp: bool = True
     sync: str = "exact"
-    check: str = "text"
     start: str = "reply"
     unseen: str = "mean"
+    resync: Any = 0
+    look: str = "after"
 
     def __post_init__(self):
         LearnerOptions.__post_init__(self)
         checked(self, safety=self.epsilon if self.safety is None else self.safety)
         GoalOptions.__post_init__(self)
         ReportOptions.__post_init__(self)
-        if not isinstance(self.clamp, (bool, np.bool_)):
-            raise TypeError(f"clamp must be True or False, got {self.clamp!r}")
-        timeout = min(16 * self.window, MOST) if self.timeout is None else self.timeout
+        timeout = min(16 * self.window, _check.MOST) if self.timeout is None else self.timeout
         checked(
             self,
-            timeout=_check.integer("timeout", timeout, 0, MOST),
-            clamp=bool(self.clamp),
+            timeout=_check.integer("timeout", timeout, 0, _check.MOST),
+            clamp=_check.flag("clamp", self.clamp),
             sync=_check.choice("sync", self.sync, ("exact", "difference")),
-            check=_check.choice("check", self.check, ("text", "listing")),
             start=_check.choice("start", self.start, ("reply", "matrices")),
             unseen=_check.choice("unseen", self.unseen, ("mean", "zero")),
+            resync=_check.integer("resync", self.resync, 0, _check.MOST),
+            look=_check.choice("look", self.look, ("after", "before")),
         )
-        if self.check == "listing" and self.goal != "average":
-            raise ValueError(f"check must be 'text' for the goal {self.goal!r}: the listing is of the average only")
-
-    def kind(self) -> int:
-        """Return the kind of the goal, as the kernels know it."""
-        return LISTING if self.check == "listing" else GoalOptions.kind(self)
 
 
 # The options of `LoadAwareShedder` that differ from its defaults in the paper, at their printed
@@ -170,4 +173,5 @@ PRINTED: dict[str, Any] = {
     "unseen": "zero",
     "stability": "printed",
     "rounding": "floor",
+    "look": "before",
 }

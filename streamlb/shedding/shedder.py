@@ -13,11 +13,11 @@ import numpy as np
 
 from streamlb import _check
 from streamlb._jit import njit
-from streamlb._options import options_of
+from streamlb._options import options_of, show_call
 from streamlb.hashing import sketch_family
 from streamlb.keys import key_int
 from streamlb.learning.learner import Cells, estimate_cost, find_columns
-from streamlb.shedding.clock import CLOCK, MARKS, PHASES, SHEDDER, expected_wait, own_of, words
+from streamlb.shedding.clock import CLOCK, MARKS, PHASES, REQUESTS, SHEDDER, expected_wait, own_of, words
 from streamlb.shedding.rules import GOAL, ShedderOptions
 
 _CLOCK, _GOAL, _SHEDDER = words(CLOCK), words(CLOCK) + words(GOAL), words(SHEDDER)
@@ -31,7 +31,7 @@ def _expected_wait(now, registers):
 
 @njit(cache=True, nogil=True)
 def _estimate(key, i, registers, F, W, family):
-    at = registers[registers.size - family.shape[0] :]
+    at = registers[registers.size - family.shape[0] :].view(np.uint64)
     find_columns(key, family, F.shape[2], at)
     return estimate_cost(at, i, Cells(F, W), own_of(registers).exchange.unseen)
 
@@ -107,8 +107,12 @@ class Shedder:
     def _refuse(self, now: float) -> ValueError:
         return ValueError(f"now must not go backwards: the last tuple came at {self.last!r}, got {now!r}")
 
-    def _counts(self) -> str:
+    def _told(self) -> str:
+        """Return what has become of the shedder, in a few words."""
         return f"offered {self.offered}, dropped {self.dropped}"
+
+    def __repr__(self) -> str:
+        return show_call(self, self._told())
 
 
 class GoalShedder(Shedder):
@@ -139,7 +143,8 @@ class GoalShedder(Shedder):
 
     def _own_verdict(self, now: float) -> int:
         """Ask the user's own goal; -1 while the shedder knows too little to estimate a wait."""
-        if not self.active or now < self.last:  # such a time is refused later, and the goal must not count it
+        # Such a time is refused later, and the goal must not count it.
+        if not self.active or now < self.last:
             return -1
         answer = self._own_goal(_expected_wait(now, self._registers))
         if not isinstance(answer, (bool, np.bool_)):  # NaN would count as true and drop the tuple
@@ -179,13 +184,20 @@ class LearntShedder(GoalShedder):
         protocol["early"] = options.start == "matrices"
         protocol["busy_clock"] = options.clock == "busy"
         protocol["unseen_mean"] = options.unseen == "mean"
+        protocol["resync"] = options.resync
+        protocol["requests"] = REQUESTS if options.sync == "difference" else 0
         shedder["exchange"]["since"]["idle"] = -np.inf
         self._registers = in_one(shedder, *self._operator_records(), np.zeros(options.rows, np.int64))
-        self._room = np.zeros(int(shedder["goal"]["span"][0] + 2 * protocol["marks"][0]))
+        self._room = np.zeros(self._history_size())
 
     def _operator_records(self) -> tuple[np.ndarray, ...]:
         """Return the records of the operator's side, where it lives in the same process."""
         return ()
+
+    def _history_size(self) -> int:
+        """Return the size of the ring, the marks and the requests, with which the room begins."""
+        own = self._shedder
+        return int(own["goal"]["span"] + 2 * (own["protocol"]["marks"] + own["protocol"]["requests"]))
 
     def _arrays(self) -> tuple[np.ndarray, ...]:
         """Return the arrays that a kernel's `shedding_of` takes, in its order."""
@@ -239,7 +251,6 @@ class LearntShedder(GoalShedder):
         """Return what a key is taken to cost, without the safety share; 0 if nothing is known."""
         return _estimate(key_int(key), self._ENTRY, self._registers, self.F, self._times, self.family)
 
-    def __repr__(self) -> str:
+    def _told(self) -> str:
         unanswered = f", {self.waiting} kept since an unanswered request" if self.waiting else ""
-        name, threshold = type(self).__name__, self.options.threshold
-        return f"<{name} threshold {threshold:g}, {self.phase}: {self._counts()}{unanswered}>"
+        return f"{self.phase}, {super()._told()}{unanswered}"

@@ -13,7 +13,7 @@ signals that each source has yet to hear.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
@@ -21,7 +21,7 @@ import numpy as np
 
 from streamlb import _check
 from streamlb._jit import njit, record
-from streamlb._options import bind, checked, signature_of
+from streamlb._options import bind, checked, shows, signature_of
 from streamlb.groupings.base import SHARED, Grouping, shared_of, source_of
 from streamlb.groupings.consistent import ConsistentGrouping, send
 from streamlb.groupings.virtual_map import (
@@ -33,7 +33,7 @@ from streamlb.groupings.virtual_map import (
     virtual_of,
     worker_records,
 )
-from streamlb.keys import key_array
+from streamlb.keys import keys_of
 
 # A worker: when it will be free, how long it takes for a message, and of the messages that arrived
 # in the current slot the sum and the maximum of their latencies and their number.
@@ -174,9 +174,9 @@ def diurnal(slots: int, depth: float = 0.5) -> np.ndarray:
     return 1.0 - depth * np.cos(2.0 * np.pi * np.arange(slots) / slots)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class CapacityOptions:
-    """Hold the arguments of `simulate_capacity` and check each by itself."""
+    """Hold the arguments of `simulate_capacity`, which documents them, and check each by itself."""
 
     stream: Any
     grouping: Grouping
@@ -184,7 +184,7 @@ class CapacityOptions:
     _: KW_ONLY
     slots: int = 1440
     utilisation: float | None = 0.8
-    changes: Sequence[tuple[int, Any]] = ()
+    changes: Any = ()
     arrivals: Any = None
     piggyback: bool = True
     delay: int = 0
@@ -198,17 +198,20 @@ class CapacityOptions:
             raise TypeError(f"grouping must be a grouping of streamlb, got {type(self.grouping).__name__}")
         checked(
             self,
-            slots=_check.integer("slots", self.slots, 1),
+            slots=_check.integer("slots", self.slots, 1, 2**31 - 1),
             utilisation=None
             if self.utilisation is None
             else _check.real("utilisation", self.utilisation, 0, low_open=True),
-            piggyback=bool(self.piggyback),
+            piggyback=_check.flag("piggyback", self.piggyback),
             delay=_check.integer("delay", self.delay, 0),
             monitor=_check.choice("monitor", self.monitor, ("utilisation", "backlog")),
-            keep_workers=bool(self.keep_workers),
+            changes=_check.pairs("changes", self.changes, "a message's number and the capacities from there on"),
+            seed=_check.seed_value(self.seed),
+            keep_workers=_check.flag("keep_workers", self.keep_workers),
         )
 
 
+@shows(signature_of(CapacityOptions))
 def simulate_capacity(*args: Any, **kwargs: Any) -> CapacityResult:
     """Send a stream through a grouping to workers of given capacities, and watch their queues.
 
@@ -263,9 +266,6 @@ def simulate_capacity(*args: Any, **kwargs: Any) -> CapacityResult:
     return _Run(bind("simulate_capacity", CapacityOptions, args, kwargs)).result()
 
 
-simulate_capacity.__signature__ = signature_of(CapacityOptions)  # type: ignore[attr-defined]
-
-
 class _Run:
     """One simulation: what the arguments say together, then a loop over slots."""
 
@@ -290,8 +290,10 @@ class _Run:
             load, meta = np.zeros((1, self.workers), np.int64), np.zeros(SHARED.itemsize // 8, np.int64)
             self.router, self.state = self.grouping, (load, meta, *fresh_maps(1, self.workers, 1, FCFS))
         self.arrivals, self.mail = np.zeros(1, ARRIVALS), np.zeros(self.state[0].shape, SIGNAL)
-        self.words = [*self.state, self.mail.view(np.int64), self.service.view(np.int64)]  # as the kernel takes them
-        self.waiting: deque[tuple[np.ndarray, np.ndarray]] = deque()  # signals that the delay holds back
+        # All of this as the kernel takes it.
+        self.words = [*self.state, self.mail.view(np.int64), self.service.view(np.int64)]
+        # The signals that the delay holds back.
+        self.waiting: deque[tuple[np.ndarray, np.ndarray]] = deque()
 
     def _slot_ends(self, arrivals):
         if arrivals is None:
@@ -399,7 +401,7 @@ def _messages_of(options: CapacityOptions) -> tuple[int, Callable[[int, int], np
         if count is None:
             raise ValueError("messages must be given for a stream without an end, got None")
         return _check.integer("messages", count, 1), lambda start, stop: stream.draw(stop - start, options.seed, start)
-    keys = key_array(stream)
+    keys = keys_of("stream", stream)
     if not keys.size:
         raise ValueError("stream must have at least one message, got none")
     count = _check.integer("messages", keys.size if messages is None else messages, 1, keys.size)

@@ -12,15 +12,16 @@ from __future__ import annotations
 from collections import namedtuple
 from dataclasses import KW_ONLY, dataclass
 from functools import cached_property
+from numbers import Real
 from typing import Any
 
 import numpy as np
 
 from streamlb import _check
 from streamlb._jit import njit, record
-from streamlb._options import bind, checked, shows
+from streamlb._options import bind, checked, shows, signature_of
 from streamlb.groupings.base import Grouping
-from streamlb.keys import key_array
+from streamlb.keys import keys_of
 from streamlb.rng import uniforms
 from streamlb.streams import Stream
 
@@ -131,10 +132,12 @@ def _simulate(messages, network, limit, heap, sources, free):
             _push(max(now, ready[source.next]) if ready.size > 0 else now, number, 0, heap)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class ClusterOptions:
-    """Hold the options of `simulate_cluster`, which documents them, and check them."""
+    """Hold the arguments of `simulate_cluster`, which documents them, and check them."""
 
+    stream: Any
+    grouping: Any
     _: KW_ONLY
     messages: int | None = None
     service_time: Any = 1.0
@@ -147,23 +150,37 @@ class ClusterOptions:
     seed: Any = 0
 
     def __post_init__(self):
-        if np.ndim(self.service_time) == 0:
+        if not isinstance(self.grouping, Grouping):
+            raise TypeError(f"grouping must be one of streamlb's groupings, got {type(self.grouping).__name__}")
+        messages = None if self.messages is None else _check.integer("messages", self.messages, 0, _check.MOST)
+        if not isinstance(self.stream, Stream):
+            checked(self, stream=keys_of("stream", self.stream))
+            if messages is not None:
+                raise ValueError(f"messages must be None where the keys themselves are given, got {messages}")
+        elif messages is None and self.stream.messages is None:
+            raise ValueError("messages must be given for a stream without an end, got None")
+        if self.service_time is None or isinstance(self.service_time, (Real, str)):
             service_time = _check.real("service_time", self.service_time, 0, low_open=True)
         else:
             service_time = _check.real_array("service_time", self.service_time)
         checked(
             self,
+            messages=messages,
             service_time=service_time,
             service=_check.choice("service", self.service, ("constant", "exponential")),
-            slots=_check.integer("slots", self.slots, 1),
+            slots=_check.integer("slots", self.slots, 1, 2**31 - 1),
             network=_check.real("network", self.network, 0),
-            in_flight=None if self.in_flight is None else _check.integer("in_flight", self.in_flight, 1),
+            in_flight=None if self.in_flight is None else _check.integer("in_flight", self.in_flight, 1, 2**31 - 1),
             rate=None if self.rate is None else _check.real("rate", self.rate, 0, low_open=True),
             arrivals=_check.choice("arrivals", self.arrivals, ("poisson", "constant")),
             seed=_check.seed_value(self.seed),
         )
         if self.rate is None and self.in_flight is None:
             raise ValueError("rate or in_flight must be given: with neither, every message is sent at time 0")
+
+    def keys(self) -> np.ndarray:
+        """Return the keys of all messages."""
+        return self.stream.draw(self.messages, self.seed) if isinstance(self.stream, Stream) else self.stream
 
 
 @dataclass(frozen=True)
@@ -264,8 +281,8 @@ class ClusterResult:
         }
 
 
-@shows(ClusterOptions)
-def simulate_cluster(stream: Any, grouping: Grouping, **options: Any) -> ClusterResult:
+@shows(signature_of(ClusterOptions))
+def simulate_cluster(*args: Any, **kwargs: Any) -> ClusterResult:
     """Route a stream with a grouping and follow every message through network, queue and worker.
 
     Parameters
@@ -275,7 +292,7 @@ def simulate_cluster(stream: Any, grouping: Grouping, **options: Any) -> Cluster
     grouping : Grouping
         What routes the messages; it goes on from the state it has, and keeps the new one.
     messages : int, optional
-        How many messages to draw from a `Stream` that has no length of its own.
+        How many messages to draw from a `Stream`; needed where it has no length of its own.
     service_time : float or array_like, default 1.0
         The mean time that a message takes at a worker: one for all keys, or one for each of the
         keys 0, 1 and so on.
@@ -308,10 +325,8 @@ def simulate_cluster(stream: Any, grouping: Grouping, **options: Any) -> Cluster
     >>> round(result.throughput, 1)  # four workers, and each does one message in a unit of time
     4.0
     """
-    if not isinstance(grouping, Grouping):
-        raise TypeError(f"grouping must be one of streamlb's groupings, got {type(grouping).__name__}")
-    chosen = bind("simulate_cluster", ClusterOptions, (), options)
-    keys = stream.draw(chosen.messages, chosen.seed) if isinstance(stream, Stream) else key_array(stream)
+    chosen: ClusterOptions = bind("simulate_cluster", ClusterOptions, args, kwargs)
+    grouping, keys = chosen.grouping, chosen.keys()
     service = _service_times(keys, chosen)
     ready = _ready_times(keys.size, grouping.sources, chosen)
 

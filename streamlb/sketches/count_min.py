@@ -18,7 +18,7 @@ from streamlb._jit import njit
 from streamlb.hashing import BLOCK, mix, sketch_column, sketch_columns, sketch_family, sketch_work
 from streamlb.keys import key_batch
 
-_LEAST = 1e-9  # epsilon: 2.7 thousand million columns, 22 GB a row
+_LEAST = 1e-9  # the least epsilon: a row then has 2.7 thousand million columns and takes 22 GB
 
 
 @njit(cache=True, nogil=True)
@@ -51,7 +51,7 @@ def sketch_shape(epsilon: float, delta: float, rounding: str) -> tuple[int, int]
 
     Rivetti et al. 2015 round up in one place and down in another.
     """
-    epsilon = _check.real("epsilon", epsilon, 0, 1, low_open=True, high_open=True)
+    epsilon = _check.real("epsilon", epsilon, 0, 1, low_open=True)
     delta = _check.real("delta", delta, 0, 1, low_open=True, high_open=True)
     _check.choice("rounding", rounding, ("ceil", "floor"))
     if epsilon < _LEAST:
@@ -66,7 +66,7 @@ class CountMin:
     Parameters
     ----------
     epsilon : float
-        The error allowed, as a share of all messages, in (0, 1).
+        The error allowed, as a share of all messages, in (0, 1].
     delta : float
         The chance of a larger error, for one key, in (0, 1).
     seed : int, SeedSequence or None

@@ -28,13 +28,22 @@ class Learner:
     def ratios(self):
         return {cell: self.W[cell] / self.F[cell] for cell in self.cells if cell in self.F}
 
-    def learn(self, key, cost):
+    def learn(self, key, cost, look_first=False):
+        """`look_first`: what ends a window is added after the look, to whatever there is then."""
+        if not look_first:
+            self.add(key, cost)
+        self.executed += 1
+        pair = None if self.executed % self.window else self.look()
+        if look_first:
+            self.add(key, cost)
+        return pair
+
+    def add(self, key, cost):
         for cell in enumerate(sketch_columns(key, self.rows, self.columns, self.seed)):
             self.F[cell] = self.F.get(cell, 0) + 1
             self.W[cell] = self.W.get(cell, 0.0) + cost
-        self.executed += 1
-        if self.executed % self.window:
-            return None
+
+    def look(self):
         now = self.ratios()
         if self.snapshot is None:
             self.snapshot = now

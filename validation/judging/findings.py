@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from .aspects import FAILS, HOLDS, UNDECIDED, Aspect, Ruling
-from .estimates import ALPHA
+from .estimates import ALPHA, Level
 
 REPRODUCED = "reproduced"
 IN_SHAPE = "in shape"
@@ -90,21 +90,21 @@ class Decision:
         return self.verdict != UNDECIDED
 
 
-def decide(found: Finding, alpha: float = ALPHA) -> Decision:
+def decide(found: Finding, alpha: float | Level = ALPHA) -> Decision:
     """Return the verdict that follows from a finding.
 
     Parameters
     ----------
     found : Finding
         From the judge.
-    alpha : float
-        The chance of a wrong word that this look may spend. It is shared by all checks with noise
-        of both aspects.
+    alpha : float or callable
+        The chance of a wrong word, or the function that gives it for an estimate over so many
+        seeds. It is shared by all checks with noise of both aspects.
     """
     if found.without:
         return Decision(found.without, ABSENT, ABSENT, found.measured, found.note)
     aspects = [aspect for aspect in (found.shape, found.value) if aspect is not None]
-    each = alpha / max(1, sum(aspect.statistical for aspect in aspects))
+    each = _shared(alpha, max(1, sum(aspect.statistical for aspect in aspects)))
     shape = found.shape.rule(each) if found.shape is not None else None
     value = found.value.rule(each) if found.value is not None else None
     verdict = verdict_of(shape.word if shape else ABSENT, value.word if value else ABSENT)
@@ -124,6 +124,10 @@ def decide(found: Finding, alpha: float = ALPHA) -> Decision:
         if verdict == UNDECIDED
         else frozenset(),
     )
+
+
+def _shared(alpha: float | Level, checks: int) -> float | Level:
+    return (lambda seeds: alpha(seeds) / checks) if callable(alpha) else alpha / checks
 
 
 def verdict_of(shape: str, value: str) -> str:

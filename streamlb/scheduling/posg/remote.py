@@ -15,7 +15,7 @@ import numpy as np
 
 from streamlb import _check
 from streamlb._jit import njit, record
-from streamlb._options import as_dict, options_of, takes
+from streamlb._options import as_dict, options_of, show_call, takes
 from streamlb.keys import key_int
 from streamlb.learning.learner import EMPTY, LONGEST, Cells, CostLearner, LearnerOptions, worth_sending
 from streamlb.learning.messages import Hello, Matrices, MessageError, Reply, Report, Request, decode, encode
@@ -35,8 +35,12 @@ from streamlb.scheduling.posg.scheduler import (
 LIFE = record([("incarnation", "i8"), ("sequence", "i8")])
 
 _LEFT = -1
-_REFRESH = 8  # pairs held back in a row after which one is sent nevertheless: the last one sent may have been lost
-_GAP = 64  # how far beyond the known instances a new one may be numbered: a stray number must not allocate much
+# Pairs held back in a row after which one is sent nevertheless: the last one sent may have been
+# lost.
+_REFRESH = 8
+# How far beyond the known instances a new one may be numbered: a stray number must not allocate
+# much.
+_GAP = 64
 
 
 @njit(cache=True, nogil=True)
@@ -244,6 +248,7 @@ class POSGInstance:
         now : float, optional
             When it was completed.
         """
+        elapsed = _check.real("elapsed", elapsed, 0.0, LONGEST)
         asked = None if request is None else self._request(request)
         now = _time(now)
         stable = self.learner.learn(key, elapsed)
@@ -282,4 +287,4 @@ class POSGInstance:
         return message
 
     def __repr__(self) -> str:
-        return f"<POSGInstance {self.options.instance}, {self.learner.phase}, {self.learner.sent} matrices sent>"
+        return show_call(self, f"{self.learner.phase}, {self.learner.sent} matrices sent")

@@ -22,6 +22,7 @@ import numpy as np
 
 from streamlb import _check
 from streamlb._jit import likely, njit, record
+from streamlb._options import show_call
 from streamlb.hashing import sketch_family
 from streamlb.keys import key_int
 from streamlb.learning import messages
@@ -378,7 +379,8 @@ def enter_instance(i, scheduler):
     fresh = instances[i]
     fresh.clock = clock / known if known > 0 else 0.0
     fresh.average = cost / known if known > 0 else 0.0
-    fresh.offset = fresh.clock if settings.busy == 1 else 0.0  # a fresh instance counts its busy time from 0
+    # A fresh instance counts its busy time from 0.
+    fresh.offset = fresh.clock if settings.busy == 1 else 0.0
     fresh.assigned = fresh.correction = 0.0
     fresh.active = 1
     fresh.known = fresh.used = fresh.due = 0
@@ -534,4 +536,4 @@ class Scheduling:
 
     def __repr__(self) -> str:
         tuples = self._scheduler.own[0]["submitted"]
-        return f"<{type(self).__name__} {self.instances} instances, {self.phase}, epoch {self.epoch}, {tuples} tuples>"
+        return show_call(self, f"{self.phase}, epoch {self.epoch}, {tuples} tuples")

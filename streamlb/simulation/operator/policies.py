@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-import inspect
-from typing import Any
+from collections.abc import Mapping
+from dataclasses import dataclass
+from inspect import Signature
+from typing import Any, ClassVar
 
 import numpy as np
 
+from streamlb import _check
+from streamlb._options import checked, signature_of
 from streamlb.learning.learner import EMPTY, LEARNER, LEARNING, Cells, Learners
 from streamlb.scheduling.posg.options import POSGOptions
 from streamlb.scheduling.posg.scheduler import PHASES, ROUND_ROBIN, count_messages, new_scheduler, scheduler_of
@@ -28,20 +32,30 @@ from streamlb.simulation.operator.kernels import (
 )
 
 
+@dataclass(frozen=True)
+class PolicyOptions:
+    """What the simulator tells every policy; those that take options add them."""
+
+    instances: int
+    seed: int
+
+
 class Policy:
     """What chooses the instances: made for k of them, then given the tuples stretch by stretch.
 
-    `free` is when each instance has done all that it was given, `OPTIONS` names the options it
-    takes.
+    `Options` is the dataclass of its options, `takes` the signature of those that a user gives.
+    `free` is when each instance has done all that it was given.
     """
 
-    OPTIONS: tuple[str, ...] = ()
+    Options: ClassVar[type] = PolicyOptions
+    takes: ClassVar[Signature] = signature_of(PolicyOptions, "", without="instances seed")
 
-    def __init__(self, k: int, seed: int, every: int, options: dict[str, Any]):
-        self.free = np.zeros(k)
+    def __init__(self, instances: int, seed: int, given: Mapping[str, Any]):
+        self.options: Any = self.Options(instances=instances, seed=seed, **given)
+        self.free = np.zeros(instances)
 
     def train(self, keys: np.ndarray, costs: np.ndarray, speeds: np.ndarray) -> None:
-        """Learn beforehand from the whole stream; only POSG does."""
+        """Learn beforehand from the whole stream, if that was asked for; only POSG can."""
 
     def run(self, stretch: Stretch) -> int:
         """Handle tuples and return how many; if not all, there is room now for the rest."""
@@ -64,8 +78,8 @@ class Policy:
 class RoundRobin(Policy):
     """The instances in turn."""
 
-    def __init__(self, k: int, seed: int, every: int, options: dict[str, Any]):
-        super().__init__(k, seed, every, options)
+    def __init__(self, instances: int, seed: int, given: Mapping[str, Any]):
+        super().__init__(instances, seed, given)
         self.turn = 0
 
     def _handle(self, stretch: Stretch) -> int:
@@ -76,9 +90,9 @@ class RoundRobin(Policy):
 class FullKnowledge(Policy):
     """Greedy on cumulated true execution times: the ideal of Rivetti et al. 2015."""
 
-    def __init__(self, k: int, seed: int, every: int, options: dict[str, Any]):
-        super().__init__(k, seed, every, options)
-        self.load = np.zeros(k)
+    def __init__(self, instances: int, seed: int, given: Mapping[str, Any]):
+        super().__init__(instances, seed, given)
+        self.load = np.zeros(instances)
 
     def _handle(self, stretch: Stretch) -> int:
         run_full_knowledge(stretch, self.free, self.load)
@@ -93,15 +107,28 @@ class LeastWork(Policy):
         return stretch.costs.size
 
 
+@dataclass(frozen=True)
+class FeedbackOptions(PolicyOptions):
+    """The options of feedback: completions between two reports."""
+
+    every: Any = 10
+
+    def __post_init__(self):
+        checked(self, every=_check.integer("every", self.every, 1, _check.MOST))
+
+
 class Feedback(Policy):
     """No sketch: instances report their clock every `every` completions."""
 
-    def __init__(self, k: int, seed: int, every: int, options: dict[str, Any]):
-        super().__init__(k, seed, every, options)
-        self.every, self.reporters, self.queue = every, np.zeros(k, REPORTER), np.zeros((k, 64), REPORT)
+    Options = FeedbackOptions
+    takes = signature_of(FeedbackOptions, "", without="instances seed")
+
+    def __init__(self, instances: int, seed: int, given: Mapping[str, Any]):
+        super().__init__(instances, seed, given)
+        self.reporters, self.queue = np.zeros(instances, REPORTER), np.zeros((instances, 64), REPORT)
 
     def _handle(self, stretch: Stretch) -> int:
-        return run_feedback(stretch, self.every, self.free, self.reporters, self.queue)
+        return run_feedback(stretch, self.options.every, self.free, self.reporters, self.queue)
 
     def _make_room(self) -> None:
         k, capacity = self.queue.shape
@@ -113,17 +140,37 @@ class Feedback(Policy):
 
     def report(self) -> dict[str, Any]:
         """Return the number of reports sent."""
-        return {"messages": {"reports": int((self.reporters["executed"] // self.every).sum())}}
+        return {"messages": {"reports": int((self.reporters["executed"] // self.options.every).sum())}}
+
+
+@dataclass(frozen=True)
+class WarmPOSGOptions(POSGOptions):
+    """The options of `streamlb.POSG`, and whether it starts with nothing learnt."""
+
+    warmup: Any = True
+
+    def __post_init__(self):
+        super().__post_init__()
+        checked(self, warmup=_check.flag("warmup", self.warmup))
+
+
+@dataclass(frozen=True)
+class OneColumnOptions(WarmPOSGOptions):
+    """The same for matrices of a single cell in each row, of which one row is enough."""
+
+    delta: Any = 0.5
+    columns: Any = 1
 
 
 class POSG(Policy):
     """The protocol of Rivetti et al. 2015, with the options of `streamlb.POSG`."""
 
-    OPTIONS = tuple(name for name in inspect.signature(POSGOptions).parameters if name not in ("instances", "seed"))
+    Options = WarmPOSGOptions
+    takes = signature_of(WarmPOSGOptions, "", without="instances seed")
 
-    def __init__(self, k: int, seed: int, every: int, options: dict[str, Any]):
-        super().__init__(k, seed, every, options)
-        self.options = POSGOptions(instances=k, seed=seed, **options)
+    def __init__(self, instances: int, seed: int, given: Mapping[str, Any]):
+        super().__init__(instances, seed, given)
+        k = instances
         self.scheduler = scheduler_of.py_func(new_scheduler(self.options))[0]
         learners = Learners(self._cells(k), np.full(self._shape(k), EMPTY), np.zeros(k, LEARNER))
         rules = self.options.rules().view(LEARNING)
@@ -143,7 +190,8 @@ class POSG(Policy):
 
     def train(self, keys: np.ndarray, costs: np.ndarray, speeds: np.ndarray) -> None:
         """Give the scheduler matrices that the instances learnt beforehand."""
-        train(keys, costs, speeds, self.scheduler, self.instances)
+        if not self.options.warmup:
+            train(keys, costs, speeds, self.scheduler, self.instances)
 
     def _handle(self, stretch: Stretch) -> int:
         return run_posg(stretch, self.scheduler, self.instances, self.box, self.notes, self.progress)
@@ -171,8 +219,8 @@ class POSG(Policy):
 class OneColumn(POSG):
     """POSG that knows no content: matrices of a single cell."""
 
-    def __init__(self, k: int, seed: int, every: int, options: dict[str, Any]):
-        super().__init__(k, seed, every, {"delta": 0.5, **options, "columns": 1})
+    Options = OneColumnOptions
+    takes = signature_of(OneColumnOptions, "", without="instances seed epsilon rounding columns")
 
 
 POLICIES: dict[str, type[Policy]] = {

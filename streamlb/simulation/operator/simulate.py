@@ -6,18 +6,18 @@ chunks of the stream and gathers what it measures.
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from streamlb import _check
-from streamlb.keys import key_array
+from streamlb._options import bind_policy, checked, joined, shows, signature_of
 from streamlb.rng import uniforms
 from streamlb.simulation.operator.kernels import Stretch
-from streamlb.simulation.operator.policies import POLICIES
+from streamlb.simulation.operator.policies import POLICIES, Policy
+from streamlb.simulation.tuples import TupleOptions
 
 ARRIVALS = ("constant", "poisson", "bursty")
 _CHUNK = 1 << 16
@@ -74,43 +74,93 @@ def _arrival_chunks(arrivals: Any, m: int, interval: float, burst: int, seed: in
             yield times
 
 
-def _speed_segments(speeds: Any, changes: Any, k: int, m: int) -> list[tuple[int, int, np.ndarray]]:
-    """Return (first tuple, last tuple + 1, multipliers) of each stretch of constant speeds."""
-    points = [(0, np.ones(k) if speeds is None else speeds), *(changes or ())]
-    starts = [_check.integer("changes", start, 0, None) for start, _ in points]
-    if starts != sorted(set(starts)):
-        raise ValueError(f"changes must be at increasing tuples above 0, got {starts[1:]}")
-    segments = []
-    for (start, multipliers), end in zip(points, [*starts[1:], m]):
-        factors = _check.real_array("speeds", multipliers)
-        if factors.size != k or not (factors > 0).all():
-            raise ValueError(f"speeds must be {k} multipliers above 0, got {multipliers!r}")
-        if start < m:
-            segments.append((start, min(end, m), factors))
-    return segments
+@dataclass(frozen=True, eq=False, kw_only=True)
+class OperatorRunOptions(TupleOptions):
+    """Hold what `simulate_operator` takes with every policy, and check it."""
+
+    instances: Any
+    policy: Any = "posg"
+    overprovisioning: Any = 1.0
+    seed: Any = 0
+    arrivals: Any = "constant"
+    burst: Any = 50
+    speeds: Any = None
+    changes: Any = None
+    latency: Any = 0.0
+    control_latency: Any = 0.0
+    deadline: Any = None
+    block: Any = None
+    keep: Any = False
+
+    def __post_init__(self):
+        super().__post_init__()
+        checked(
+            self,
+            instances=_check.integer("instances", self.instances, 1, 2**31 - 1),
+            overprovisioning=_check.real("overprovisioning", self.overprovisioning, 0.0, low_open=True),
+            seed=_check.seed_value(self.seed),
+            burst=_check.integer("burst", self.burst, 1, _check.MOST),
+            latency=_check.real("latency", self.latency, 0.0),
+            control_latency=_check.real("control_latency", self.control_latency, 0.0),
+            deadline=np.inf if self.deadline is None else _check.real("deadline", self.deadline, 0.0),
+            block=None if self.block is None else _check.integer("block", self.block, 1, _check.MOST),
+            keep=_check.flag("keep", self.keep),
+        )
+        if self.keys.size == 0:
+            raise ValueError("keys must hold at least one tuple, got none")
+        # Times that are not numbers would never come.
+        if not self.interval * self.keys.size < np.inf:
+            raise ValueError("costs must add up to a finite time, with overprovisioning, got a sum beyond the floats")
+        if isinstance(self.arrivals, str):
+            _check.choice("arrivals", self.arrivals, ARRIVALS)
+        else:
+            checked(self, arrivals=_check.rising("arrivals", self.arrivals, self.keys.size, None))
+        speeds = np.ones(self.instances) if self.speeds is None else self.speeds
+        checked(self, speeds=self._multipliers("speeds", speeds), changes=self._checked_changes())
+
+    @property
+    def interval(self) -> float:
+        """The mean time between two arrivals."""
+        with np.errstate(over="ignore"):
+            return float(self.costs.mean()) / self.instances * self.overprovisioning
+
+    def _checked_changes(self) -> list[tuple[int, np.ndarray]]:
+        """Return from which tuple on other multipliers hold, and these."""
+        changes = [
+            (_check.integer("changes", start, 1), self._multipliers("changes", speeds))
+            for start, speeds in _check.pairs("changes", self.changes, "a tuple's number and the speeds from there on")
+        ]
+        starts = [start for start, _ in changes]
+        if starts != sorted(set(starts)):
+            raise ValueError(f"changes must be at increasing tuples above 0, got {starts}")
+        return changes
+
+    def _multipliers(self, name: str, speeds: Any) -> np.ndarray:
+        factors = _check.real_array(name, speeds)
+        if factors.size != self.instances or not (factors > 0).all():
+            raise ValueError(f"{name} must have {self.instances} multipliers above 0, got {speeds!r}")
+        return factors
+
+    def segments(self) -> list[tuple[int, int, np.ndarray]]:
+        """Return (first tuple, last tuple + 1, multipliers) of each stretch of constant speeds."""
+        m, points = self.keys.size, [(0, self.speeds), *self.changes]
+        ends = [*(start for start, _ in self.changes), m]
+        return [(start, min(end, m), speeds) for (start, speeds), end in zip(points, ends) if start < m]
 
 
-def simulate_operator(
-    keys: Any,
-    costs: Any,
-    instances: Any,
-    policy: str = "posg",
-    overprovisioning: Any = 1.0,
-    seed: Any = 0,
-    *,
-    arrivals: Any = "constant",
-    burst: Any = 50,
-    speeds: Any = None,
-    changes: Sequence[tuple[int, Any]] | None = None,
-    latency: Any = 0.0,
-    control_latency: Any = 0.0,
-    warmup: bool = True,
-    every: Any = 10,
-    deadline: Any = None,
-    block: Any = None,
-    keep: bool = False,
-    **options: Any,
-) -> OperatorResult:
+def _policy_of(policy: Any) -> type[Policy]:
+    return POLICIES[_check.choice("policy", policy, tuple(POLICIES))]
+
+
+_SIGNATURE = joined(
+    "keys costs instances policy overprovisioning seed",
+    signature_of(OperatorRunOptions),
+    *(policy.takes for policy in POLICIES.values()),
+)
+
+
+@shows(_SIGNATURE)
+def simulate_operator(*args: Any, **kwargs: Any) -> OperatorResult:
     """Run a stream through k instances behind a policy and measure how long tuples stay.
 
     Parameters
@@ -140,19 +190,22 @@ def simulate_operator(
         From which tuple on other multipliers hold.
     latency, control_latency : float
         Network time of a tuple to its instance, and of a message back to the scheduler.
-    warmup : bool
-        False starts POSG with matrices learnt beforehand from the same stream, so that no
-        round-robin phase is measured.
-    every : int
-        Completions between two reports of the feedback policy.
     deadline : float, optional
         Count the tuples that stay longer (`late`).
     block : int, optional
         Give the least, mean and greatest completion time of each block of so many tuples.
     keep : bool
         Keep every tuple's completion time and instance.
-    **options
-        Of the policies "posg" and "one_column": those of `streamlb.POSG`. The others have none.
+    warmup : bool
+        Of "posg" and "one_column": False starts with matrices learnt beforehand from the same
+        stream, so that no round-robin phase is measured.
+    window, tolerance, epsilon, delta, stability, rounding, columns, clock, resend, idle
+        Of "posg": as for `streamlb.POSG`. "one_column" takes all but `epsilon`, `rounding` and
+        `columns`, and its `delta` is 0.5 by default.
+    ties, unseen, synchronise, resync, timeout
+        Of "posg" and "one_column": as for `streamlb.POSG`.
+    every : int
+        Of "feedback": completions between two reports.
 
     Returns
     -------
@@ -166,35 +219,16 @@ def simulate_operator(
     >>> result.completion.tolist()
     [10.0, 1.0, 18.0]
     """
-    keys = key_array(keys)
-    costs = _check.real_array("costs", costs, keys.size)
-    m, k = costs.size, _check.integer("instances", instances, 1, 2**31 - 1)
-    if m == 0:
-        raise ValueError("keys must hold at least one tuple, got none")
-    kind = POLICIES[_check.choice("policy", policy, tuple(POLICIES))]
-    _check_options(policy, kind.OPTIONS, options)
-    over = _check.real("overprovisioning", overprovisioning, 0.0, low_open=True)
-    seed = _check.seed_value(seed)
-    network = _check.real("latency", latency, 0.0), _check.real("control_latency", control_latency, 0.0)
-    deadline = np.inf if deadline is None else _check.real("deadline", deadline, 0.0)
-    with np.errstate(over="ignore"):
-        interval = float(costs.mean()) / k * over
-    if not interval * m < np.inf:  # times that are not numbers would never come
-        raise ValueError("costs must add up to a finite time, with overprovisioning, got a sum beyond the floats")
-    if not isinstance(arrivals, str):
-        arrivals = _check.real_array("arrivals", arrivals, m, None)
-        if (np.diff(arrivals) < 0).any():
-            raise ValueError(
-                f"arrivals must not decrease, got a step back at {int(np.argmax(np.diff(arrivals) < 0)) + 1}"
-            )
-    else:
-        _check.choice("arrivals", arrivals, ARRIVALS)
-    burst = _check.integer("burst", burst, 1)
-    block = None if block is None else _check.integer("block", block, 1)
-    segments = _speed_segments(speeds, changes, k, m)
-    state = kind(k, seed, _check.integer("every", every, 1), options)
-    if not warmup:
-        state.train(keys, costs, segments[0][2])
+    name = "simulate_operator"
+    options, policy, given = bind_policy(name, _SIGNATURE, OperatorRunOptions, _policy_of, args, kwargs)
+    return _run(options, policy(options.instances, options.seed, given))
+
+
+def _run(options: OperatorRunOptions, state: Policy) -> OperatorResult:
+    keys, costs, arrivals, interval = options.keys, options.costs, options.arrivals, options.interval
+    m, keep, block, segments = costs.size, options.keep, options.block, options.segments()
+    network = options.latency, options.control_latency
+    state.train(keys, costs, options.speeds)
 
     chunk = _CHUNK if block is None else block * max(1, _CHUNK // block)
     out, chosen = np.empty(min(chunk, m)), np.empty(min(chunk, m) if keep else 0, np.int32)
@@ -202,7 +236,8 @@ def simulate_operator(
     blocks: list[np.ndarray] = []
     total = squares = 0.0
     low, high, late = np.inf, -np.inf, 0
-    for start, times in zip(range(0, m, chunk), _arrival_chunks(arrivals, m, interval, burst, seed, chunk)):
+    arriving = _arrival_chunks(arrivals, m, interval, options.burst, options.seed, chunk)
+    for start, times in zip(range(0, m, chunk), arriving):
         stop = start + times.size
         for begin, end, factors in segments:
             at, end = max(begin, start), min(end, stop)
@@ -214,29 +249,20 @@ def simulate_operator(
         total += float(stays.sum())
         squares += float(np.einsum("i,i->", stays, stays))  # np.dot would start threads
         low, high = min(low, float(stays.min())), max(high, float(stays.max()))
-        if deadline < np.inf:
-            late += int((stays > deadline).sum())
+        if options.deadline < np.inf:
+            late += int((stays > options.deadline).sum())
         if kept is not None:
             kept[0][start:stop], kept[1][start:stop] = stays, chosen[: times.size]
         if block is not None:
             blocks.append(_block_statistics(stays, block))
     mean = total / m
     return OperatorResult(
-        policy, k, m, interval, mean, max(0.0, squares / m - mean * mean) ** 0.5, low, high, late,
+        options.policy, options.instances, m, interval, mean, max(0.0, squares / m - mean * mean) ** 0.5, low, high, late,
         **state.report(),
         blocks=np.concatenate(blocks) if blocks else None,
         completion=None if kept is None else kept[0],
         assignment=None if kept is None else kept[1],
     )  # fmt: skip
-
-
-def _check_options(policy: str, taken: tuple[str, ...], options: dict[str, Any]) -> None:
-    """Refuse an option that this policy does not take, and say what can be given."""
-    unknown = [name for name in options if name not in taken]
-    if unknown:
-        own = ", ".join(name for name in inspect.signature(simulate_operator).parameters if name != "options")
-        more = f"policy {policy!r} takes {', '.join(taken)}" if taken else f"policy {policy!r} takes no options"
-        raise TypeError(f"simulate_operator got an unexpected keyword argument {unknown[0]!r}; it takes {own}; {more}")
 
 
 def _block_statistics(stays: np.ndarray, block: int) -> np.ndarray:

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from streamlb import _check
-from streamlb._options import bind, checked, shows
+from streamlb._options import bind, checked, shows, signature_of
 from streamlb.placement.pipeline import PipelineSchedule
 from streamlb.placement.placement import Placement
 from streamlb.simulation.pipeline.kernels import (
@@ -39,11 +39,13 @@ from streamlb.simulation.pipeline.kernels import (
 _UNLIMITED = 2**40  # tuples in a slot; more than any buffer sends
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class PipelineOptions:
-    """Hold the options of `simulate_pipeline`, which documents them, and check them."""
+    """Hold the arguments of `simulate_pipeline`, which documents them, and check them."""
 
+    placement: Any
     _: KW_ONLY
+    schedule: Any = None
     gate: str = "none"
     stalls: bool = True
     slots: int = 2000
@@ -59,24 +61,32 @@ class PipelineOptions:
     seed: Any = 0
 
     def __post_init__(self):
-        part = _check.integer("part", self.part, 1)
-        buffer = _check.integer("buffer", self.buffer, part)
+        placement, schedule, most = self.placement, self.schedule, 2**31 - 1
+        if isinstance(placement, PipelineSchedule):
+            schedule = placement.schedule if schedule is None else schedule
+            placement = placement.placement
+        if not isinstance(placement, Placement):
+            raise TypeError(f"placement must be a Placement or a PipelineSchedule, got {type(placement).__name__}")
+        part = _check.integer("part", self.part, 1, most)
+        buffer = _check.integer("buffer", self.buffer, part, most)
         checked(
             self,
+            placement=placement,
             gate=_check.choice("gate", self.gate, tuple(GATES)),
-            stalls=bool(self.stalls),
-            slots=_check.integer("slots", self.slots, 1),
+            stalls=_check.flag("stalls", self.stalls),
+            slots=_check.integer("slots", self.slots, 1, most),
             load=_check.real("load", self.load, 0.0, 1.0),
             part=part,
-            cores=_check.integer("cores", self.cores, 1),
+            cores=_check.integer("cores", self.cores, 1, most),
             buffer=buffer,
-            window=buffer if self.window is None else _check.integer("window", self.window, 1),
-            bandwidth=None if self.bandwidth is None else _check.integer("bandwidth", self.bandwidth, 1),
+            window=buffer if self.window is None else _check.integer("window", self.window, 1, _check.MOST),
+            bandwidth=None if self.bandwidth is None else _check.integer("bandwidth", self.bandwidth, 1, _check.MOST),
             distance_cost=_check.real("distance_cost", self.distance_cost, 0.0),
-            resend=_check.integer("resend", self.resend, 1),
-            bins=_check.integer("bins", self.bins, 1),
+            resend=_check.integer("resend", self.resend, 1, most),
+            bins=_check.integer("bins", self.bins, 1, most),
             seed=_check.seed_value(self.seed),
         )
+        checked(self, schedule=_checked_schedule(schedule, placement.nodes, self.gate))
 
     def record(self, drain: int) -> np.ndarray:
         """Return the options in the form in which the kernels take them: SETTINGS[1]."""
@@ -155,10 +165,8 @@ class PipelineResult:
         return self.crossed / total if total else 0.0
 
 
-@shows(PipelineOptions)
-def simulate_pipeline(
-    placement: Placement | PipelineSchedule, *, schedule: np.ndarray | None = None, **options: Any
-) -> PipelineResult:
+@shows(signature_of(PipelineOptions))
+def simulate_pipeline(*args: Any, **kwargs: Any) -> PipelineResult:
     """Run a placed topology slot by slot and measure latency, memory, load and throughput.
 
     Parameters
@@ -213,13 +221,8 @@ def simulate_pipeline(
     >>> r.latency, r.entered == 100 * 64
     (2.0, True)
     """
-    if isinstance(placement, PipelineSchedule):
-        schedule = placement.schedule if schedule is None else schedule
-        placement = placement.placement
-    if not isinstance(placement, Placement):
-        raise TypeError(f"placement must be a Placement or a PipelineSchedule, got {type(placement).__name__}")
-    chosen = bind("simulate_pipeline", PipelineOptions, (), options)
-    steps = _checked_schedule(schedule, placement.nodes, chosen.gate)
+    chosen: PipelineOptions = bind("simulate_pipeline", PipelineOptions, args, kwargs)
+    placement, steps = chosen.placement, chosen.schedule
     network = _network(placement, chosen.distance_cost, steps)
     if chosen.gate == "steps":
         _check_joined(steps, network.pairs)
@@ -228,9 +231,9 @@ def simulate_pipeline(
     # In every cycle of steps, with its stalls and resends, each pair sends at least one part.
     cycles = (chosen.buffer * 2 // chosen.part + 4) * (len(placement.topology.names) + 1)
     drain = cycles * (len(steps) + len(state.flight) + chosen.resend) * 64 + 10_000
-    ran = run(chosen.record(drain), network, state, totals, bins)
+    ran = run(chosen.record(min(drain, _check.MOST)), network, state, totals, bins)
     _check_conserved(state, totals[0])
-    return _result(placement, chosen, state.queues["handled"].copy(), totals[0], bins, ran)
+    return _result(chosen, state.queues["handled"].copy(), totals[0], bins, ran)
 
 
 def _empty_state(network: Network, gate: str) -> State:
@@ -250,7 +253,13 @@ def _checked_schedule(schedule: Any, nodes: int, gate: str) -> np.ndarray:
         if gate != "none":
             raise ValueError(f"schedule must be given for gate {gate!r}: a plain Placement has none")
         return np.zeros((1, nodes), np.int64)
-    steps = np.ascontiguousarray(schedule, np.int64)
+    try:
+        given = np.asarray(schedule)
+    except ValueError:
+        raise ValueError(f"schedule must be steps by {nodes} nodes, got lists of unequal lengths") from None
+    if given.dtype.kind not in "iu" and given.size:
+        raise TypeError(f"schedule must be whole numbers, got an array of {given.dtype}")
+    steps = np.ascontiguousarray(given, np.int64)
     if steps.ndim != 2 or steps.shape[1] != nodes or not len(steps):
         raise ValueError(f"schedule must be steps by {nodes} nodes, got shape {steps.shape}")
     bad = np.flatnonzero((np.sort(steps, axis=1) != np.arange(nodes)).any(axis=1))
@@ -258,7 +267,8 @@ def _checked_schedule(schedule: Any, nodes: int, gate: str) -> np.ndarray:
         raise ValueError(
             f"schedule must be a permutation of the nodes in every step, got {steps[bad[0]].tolist()} in step {bad[0]}"
         )
-    return steps if steps.flags.writeable else steps.copy()  # a read-only array is another type to Numba
+    # To Numba a read-only array is another type.
+    return steps if steps.flags.writeable else steps.copy()
 
 
 def _check_joined(steps: np.ndarray, pairs: np.ndarray) -> None:
@@ -330,9 +340,8 @@ def _check_conserved(state: State, totals: np.void) -> None:
         )
 
 
-def _result(
-    placement: Placement, options: PipelineOptions, done: np.ndarray, totals: np.void, bins: np.ndarray, ran: int
-) -> PipelineResult:
+def _result(options: PipelineOptions, done: np.ndarray, totals: np.void, bins: np.ndarray, ran: int) -> PipelineResult:
+    placement = options.placement
     body = bins[:-1]  # the last one gathers the drain
     edges = np.ceil(np.arange(len(body) + 1) * options.slots / len(body))
     delivered, everything = int(body["delivered"].sum()), int(bins["delivered"].sum())

@@ -1,8 +1,9 @@
-"""The groupings of Nasir et al. 2016 against their naive twins, and the contract they all keep."""
+"""The groupings of Nasir et al. 2016 against their naive twins.
 
-import copy
+The contract that all groupings keep is checked in `testing/test_own_balancers.py`.
+"""
+
 import inspect
-import pickle
 import tracemalloc
 
 import naive
@@ -95,49 +96,11 @@ def test_head_matches_naive(name, case, stream, scale):
 
 
 @pytest.mark.parametrize("name", ALL)
-@given(data=st.data())
-def test_batch_is_looped_single(name, data):
-    """Outputs and state, however the messages are cut; weights and given sources included."""
-    cut, other = sorted(data.draw(st.lists(st.integers(0, 900), min_size=2, max_size=2)))
-    source = data.draw(st.sampled_from([None, 1]))
-    keys = changing_stream(data.draw(st.integers(0, 9)), 900)
-    weights = np.arange(900) % 3
-    options = {} if name in PLAIN else {"theta": 0.05}
-    whole, parts = (getattr(streamlb, name)(7, 3, seed=5, **options) for _ in range(2))
-    ref = whole.route_many(keys, weights, source)
-    comp = [
-        *parts.route_many(keys[:cut], weights[:cut], source),
-        *(parts.route(int(key), source, int(weight)) for key, weight in zip(keys[cut:other], weights[cut:other])),
-        *parts.route_many(keys[other:], weights[other:], source),
-    ]
-    assert ref.dtype == np.int32
-    assert ref.tolist() == comp
-    assert whole.state() == parts.state()
-    assert whole.loads.sum() == weights.sum()
-    assert whole.messages == 900
-
-
-@pytest.mark.parametrize("name", ALL)
-def test_state_pickle_copy_and_reset(name):
-    keys = changing_stream(3, 4000)
+def test_repr_makes_the_same(name):
     grouping = getattr(streamlb, name)(9, 2, seed=11)
     fresh = grouping.state()
-    grouping.route_many(keys[:3000])
-    assert grouping.state() != fresh
-    twins = [
-        type(grouping).from_state(grouping.state()),
-        pickle.loads(pickle.dumps(grouping)),
-        copy.deepcopy(grouping),
-        copy.copy(grouping),
-    ]
-    ref = grouping.route_many(keys[3000:])
-    for twin in twins:
-        assert twin.route_many(keys[3000:]).tolist() == ref.tolist()
-        assert twin.state() == grouping.state()
-        assert repr(twin) == repr(grouping)
+    grouping.route_many(changing_stream(3, 3000))
     assert eval(repr(grouping), vars(streamlb) | {name: type(grouping)}).state() == fresh
-    grouping.reset()
-    assert grouping.state() == fresh
 
 
 def test_lists_grow_and_travel():
@@ -277,22 +240,6 @@ def test_edges(name):
     assert grouping(7).route(2**64 - 1) == grouping(7).route(-1)
 
 
-@pytest.mark.parametrize("name", ALL)
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({"workers": 0}, "workers must be in \\[1, .*got 0"),
-        ({"workers": -3}, "workers must be .*got -3"),
-        ({"workers": 2.0}, "workers must be an integer"),
-        ({"workers": 2, "sources": 0}, "sources must be .*got 0"),
-        ({"workers": 2, "seed": 0.5}, "seed must be an integer"),
-    ],
-)
-def test_bad_parameters(name, arguments, message):
-    with pytest.raises((ValueError, TypeError), match=message):
-        getattr(streamlb, name)(**arguments)
-
-
 @pytest.mark.parametrize("name", HEAD)
 @pytest.mark.parametrize(
     ("options", "message"),
@@ -324,28 +271,6 @@ def test_bad_choices(choices):
 def test_bad_epsilon(epsilon):
     with pytest.raises(ValueError, match="epsilon must be finite and more than 0"):
         DChoices(5, epsilon=epsilon)
-
-
-@pytest.mark.parametrize("name", ALL)
-def test_bad_messages_change_nothing(name):
-    grouping = getattr(streamlb, name)(5, 2)
-    before = grouping.state()
-    for call in (
-        lambda: grouping.route(1.5),
-        lambda: grouping.route(None),
-        lambda: grouping.route(1, source=2),
-        lambda: grouping.route(1, source=-1),
-        lambda: grouping.route(1, weight=-1),
-        lambda: grouping.route(1, weight=0.5),
-        lambda: grouping.route_many([1, None]),
-        lambda: grouping.route_many([1, 2], weights=[1, -1]),
-        lambda: grouping.route_many([1, 2], weights=[1, float("nan")]),
-        lambda: grouping.route_many([1, 2], weights=[1]),
-        lambda: grouping.route_many([1, 2], source=2),
-    ):
-        with pytest.raises((TypeError, ValueError)):
-            call()
-    assert grouping.state() == before
 
 
 @pytest.mark.parametrize("name", ALL)

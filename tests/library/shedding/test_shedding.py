@@ -64,6 +64,8 @@ OPTIONS = st.fixed_dictionaries(
         "start": st.sampled_from(["reply", "matrices"]),
         "clock": st.sampled_from(["wall", "busy"]),
         "unseen": st.sampled_from(["mean", "zero"]),
+        "resync": st.sampled_from([0, 1, 7]),
+        "look": st.sampled_from(["after", "before"]),
     }
 )
 
@@ -101,7 +103,11 @@ def test_long_traces_match_the_twin(seed):
         "timeout": int(rng.choice([0, 0, 6, 40])),
         "clamp": bool(rng.integers(4)),
         "sync": str(rng.choice(["exact", "exact", "difference"])),
+        "resync": int(rng.choice([0, 0, 5])),
+        "look": str(rng.choice(["after", "before"])),
     }
+    if options["goal"] == "average":
+        options["check"] = str(rng.choice(["text", "sum", "listing"]))
     ref, comp = pair_of_shedders(options, threshold=float(rng.choice([4.0, 20.0, 80.0])), seed=seed)
     slow = 0.3 + 0.7 * rng.random()  # how often the operator keeps up: long queues when seldom
     trace = [
@@ -121,7 +127,7 @@ def test_long_traces_match_the_twin(seed):
 def test_as_printed_in_the_paper_matches_the_twin(trace, timeout):
     printed = {
         "clamp": False, "sync": "difference", "check": "listing", "start": "matrices", "clock": "busy",
-        "unseen": "zero", "stability": "printed", "timeout": timeout,
+        "unseen": "zero", "stability": "printed", "timeout": timeout, "look": "before",
     }  # fmt: skip
     ref, comp = pair_of_shedders(printed)
     assert shed(comp, trace) == shed(ref, trace)
@@ -129,7 +135,10 @@ def test_as_printed_in_the_paper_matches_the_twin(trace, timeout):
 
 def test_as_printed_sets_every_option_that_differs_from_the_paper():
     printed, default = LoadAwareShedder.as_printed(6.4), LoadAwareShedder(6.4)
-    choices = ("timeout", "clamp", "sync", "check", "start", "clock", "unseen", "stability", "rounding")
+    choices = (
+        *("timeout", "clamp", "sync", "check", "start", "clock", "unseen", "stability", "rounding"),
+        "look",
+    )
     assert all(getattr(printed, name) != getattr(default, name) for name in choices)
     assert LoadAwareShedder.as_printed(6.4, clamp=True).clamp is True
 
@@ -155,12 +164,59 @@ def test_full_knowledge_is_the_greedy_shedder_of_the_theory(trace, goal, thresho
     assert kept == greedy_shedding(arrivals, costs, threshold, goal)
 
 
-@given(traces(), st.sampled_from(GOALS), st.sampled_from([0.0, 0.5]))
-def test_known_costs_match_the_twin(trace, goal, safety):
-    comp = FullKnowledge(8.0, cost_of, goal=goal, span=5, share=0.75, safety=safety)
-    mean = StrawMan(8.0, 3.0, goal=goal, span=5, share=0.75, safety=safety)
-    ref = naive.KnownCosts(8.0, 1 + safety, goal, 5, 0.75)
-    ref_mean = naive.KnownCosts(8.0, 1 + safety, goal, 5, 0.75)
+def test_a_check_of_the_sum_adds_the_wait_to_the_average():
+    """Costs of 4 at once and a threshold of 5: waits of 0 and 4 have an average of 2, to which the
+    next, of 8, adds up to 10; two units later 2 + 6 are 8, and five units later 2 + 3 are 5."""
+    shedder = FullKnowledge(5.0, lambda key: 4.0, check="sum")
+    assert [shedder.offer(1, now) for now in (0.0, 0.0, 0.0, 2.0, 5.0)] == [False, False, True, True, False]
+
+
+def test_the_listing_looks_before_it_adds():
+    """The second look, at the fourth execution, sends what the first three have told."""
+    for look, counted in (("after", 4), ("before", 3)):
+        shedder = LoadAwareShedder(9.0, window=2, tolerance=9.0, look=look)
+        for i in range(4):
+            shedder.offer(7, 9.0 * i)
+            shedder.complete(7, 1.0)
+        assert (shedder.matrices, int(shedder.F[1, 0].sum())) == (1, counted)
+        # The fourth is the first of the next window.
+        assert int(shedder.F[0, 0].sum()) == 4 - counted
+
+
+@pytest.mark.parametrize(("sync", "asked", "wait"), [("exact", 1, 6.0), ("difference", 3, 14.0)])
+def test_a_printed_request_waits_for_no_reply(sync, asked, wait):
+    """Five tuples at once are estimated at 1 each and cost 2; the shedder asks at every other.
+
+    The operator is asked at the first, third and fifth, when the clock stands at 1, 3 and 5, and
+    replies 2, 6 and 10: as printed each difference is added in full, though the second and third
+    tell again what the first has told.
+    """
+    options = {"window": 100, "tolerance": 9.0, "safety": 0.0, "sync": sync, "resync": 2}
+    shedder = LoadAwareShedder(1e9, **options)
+    assert shedder.train([1] * 200, [1.0] * 200)
+    for _ in range(5):
+        assert not shedder.offer(1, 0.0)
+    for _ in range(5):
+        shedder.complete(1, 2.0)
+    assert (shedder.epoch, shedder.replies, shedder.waiting) == (asked, asked, 0)
+    assert shedder.expected_wait(0.0) == wait
+
+
+def test_one_column_knows_the_mean_cost_alone():
+    shedder = LoadAwareShedder(9.0, window=2, tolerance=9.0, columns=1)
+    assert shedder.train([1, 2, 1, 2], [1.0, 4.0, 1.0, 4.0])
+    assert [shedder.estimate(key) for key in (1, 2, 3)] == [2.5, 2.5, 2.5]
+    # Section 5.1 goes up to an epsilon of 1.
+    assert LoadAwareShedder(9.0, epsilon=1.0).F.shape[2] == 3
+
+
+@given(traces(), st.sampled_from(GOALS), st.sampled_from([0.0, 0.5]), st.sampled_from(["text", "sum", "listing"]))
+def test_known_costs_match_the_twin(trace, goal, safety, check):
+    check = check if goal == "average" else "text"
+    comp = FullKnowledge(8.0, cost_of, goal=goal, span=5, share=0.75, safety=safety, check=check)
+    mean = StrawMan(8.0, 3.0, goal=goal, span=5, share=0.75, safety=safety, check=check)
+    ref = naive.KnownCosts(8.0, 1 + safety, goal, 5, 0.75, check)
+    ref_mean = naive.KnownCosts(8.0, 1 + safety, goal, 5, 0.75, check)
     now = 0.0
     for key, gap, _ in trace:
         now += gap
@@ -284,7 +340,8 @@ def test_an_exact_reply_gives_the_true_backlog():
         shedder.offer(1, now)
         free = max(free, now) + 3.0
         if now == 13.0:
-            assert shedder.expected_wait(now) == 3.0 < free - now  # nothing is known of those kept before it
+            # Nothing is known of those kept before it.
+            assert shedder.expected_wait(now) == 3.0 < free - now
     for _ in range(3):
         shedder.complete(1, 3.0)
     assert shedder.replies == 1
@@ -350,11 +407,11 @@ def test_state_of_an_older_version_is_refused_with_both_versions():
     data = LoadAwareShedder(6.4).state()
     (length,) = struct.unpack("<I", data[4:8])
     header = json.loads(data[8 : 8 + length])
-    assert header["version"] == 2
+    assert header["version"] == 3
     header["version"] = 1
     text = json.dumps(header).encode()
     old = data[:4] + struct.pack("<I", len(text)) + text + data[8 + length : -4]
-    with pytest.raises(ValueError, match="state must be of version 2 of LoadAwareShedder, got version 1"):
+    with pytest.raises(ValueError, match="state must be of version 3 of LoadAwareShedder, got version 1"):
         LoadAwareShedder.from_state(old + struct.pack("<I", zlib.crc32(old)))
 
 
@@ -400,11 +457,12 @@ def test_every_option_is_a_parameter_and_can_be_read():
     names = {
         "threshold", "window", "tolerance", "epsilon", "delta", "seed", "safety", "goal", "span", "share",
         "reports", "timeout", "clamp", "sync", "check", "start", "clock", "unseen", "stability", "rounding",
+        "resync", "look", "columns",
     }  # fmt: skip
     assert set(inspect.signature(LoadAwareShedder).parameters) == names
-    assert set(inspect.signature(RemoteShedder).parameters) == names - {"tolerance", "stability"}
+    assert set(inspect.signature(RemoteShedder).parameters) == names - {"tolerance", "stability", "look"}
     operator = {"window", "tolerance", "epsilon", "delta", "seed", "stability", "rounding", "reports", "clock"}
-    assert set(inspect.signature(RemoteOperator).parameters) == operator | {"incarnation"}
+    assert set(inspect.signature(RemoteOperator).parameters) == operator | {"incarnation", "columns"}
     assert LoadAwareShedder(6.4, 10).timeout == 160  # 16 windows
     assert LoadAwareShedder(6.4, epsilon=0.2).safety == 0.2
     for kind in (LoadAwareShedder, RemoteShedder):
@@ -457,6 +515,12 @@ def test_the_average_that_the_goal_is_about():
         ({"clamp": "yes"}, TypeError, "clamp must be True or False"),
         ({"sync": "often"}, ValueError, "sync must be one of"),
         ({"check": "listing", "goal": "bound"}, ValueError, "check must be 'text'"),
+        ({"check": "sum", "goal": "windowed"}, ValueError, "check must be 'text' for the goal 'windowed'"),
+        ({"check": "twice"}, ValueError, "check must be one of"),
+        ({"resync": -1}, ValueError, "resync"),
+        ({"look": "never"}, ValueError, "look must be one of"),
+        ({"columns": 0}, ValueError, "columns"),
+        ({"epsilon": 1.1}, ValueError, "epsilon must be"),
         ({"clock": "sun"}, ValueError, "clock must be one of"),
         ({"start": "now"}, ValueError, "start must be one of"),
     ],
@@ -549,7 +613,8 @@ def test_random_shedder_drops_its_share():
     dropped = sum(shedder.offer(i, float(i)) for i in range(100_000))
     assert abs(dropped / 100_000 - 0.3) < 6 * (0.3 * 0.7 / 100_000) ** 0.5
     assert shedder.dropped == dropped
-    assert RandomShedder(0.25, safety=0.5).share == pytest.approx(0.5)  # three quarters, less a third of it
+    # A share of 3/4, less a third of it.
+    assert RandomShedder(0.25, safety=0.5).share == pytest.approx(0.5)
 
 
 def test_keys_of_any_kind():

@@ -66,6 +66,38 @@ def test_every_kept_tuple_is_completed_once_at_both():
     assert result.dropped.sum() == shedder.dropped
 
 
+@pytest.mark.parametrize("k", [1, 2, 5])
+def test_the_shedder_knows_what_is_left_at_each_instance(k):
+    """With equal costs and no instance idle, the expected wait is the work that is left over k."""
+    free, checked = [0.0] * k, []
+
+    class Dealt:
+        instances = k
+
+        def submit(self, key, now):
+            i = int(rng.integers(k))
+            free[i] = max(free[i], now) + 3.0
+            return i
+
+        def complete(self, *_):
+            pass
+
+    class Watched(LoadAwareShedder):
+        def offer(self, key, now):
+            # And none was since the last completion, which is no longer ago than a cost.
+            if min(free) > now + 6.0:
+                left = sum(until - now for until in free) / k
+                assert self.expected_wait(now) == pytest.approx(left, abs=1e-9)
+                checked.append(left)
+            return super().offer(key, now)
+
+    rng = np.random.default_rng(k)
+    shedder = Watched(60.0, window=8, safety=0.0, reports=1)
+    assert shedder.train([1] * 16, [3.0 / k] * 16)
+    simulate_shed_operator([1] * 3000, [3.0] * 3000, shedder, Dealt(), 0.3)
+    assert len(checked) > 500
+
+
 @pytest.mark.bound
 def test_a_shedder_keeps_an_overloaded_posg_near_its_threshold():
     """A shedder keeps the queues of four overloaded instances short.
@@ -88,7 +120,7 @@ def test_bad_input_is_refused():
     shedder = LoadAwareShedder(6.4)
     for arguments, words in (
         (([1, 2], [1.0], shedder, 2), "costs must have as many entries"),
-        (([1], [1.0], shedder, 0), "scheduler must be at least 1, got 0"),
+        (([1], [1.0], shedder, 0), "scheduler must be in .*, got 0"),
         (([1], [1.0], shedder, 2, 1.0), "underprovisioning must be"),
         (([1, 2], [1.0, 1.0], shedder, 2, 0.0, [2.0, 1.0]), "arrivals must not decrease"),
     ):

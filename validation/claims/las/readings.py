@@ -74,7 +74,9 @@ def run(name: str, keys, costs, times, stream, underprovisioning: float, seed: i
     shedder: Any = policy
     if warm:
         shedder, options = warm_shedder(THRESHOLD, stream, times, seed, **options), {}
-    return simulate_shedding(keys, costs, shedder, THRESHOLD, underprovisioning, seed, **options)
+    elif policy != "random":  # which has no goal
+        options = {"threshold": THRESHOLD, **options}
+    return simulate_shedding(keys, costs, shedder, underprovisioning=underprovisioning, seed=seed, **options)
 
 
 def sweep(exponent: float, underprovisioning: float, association: int, seeds: int, first: int = 0) -> dict[str, Any]:
