@@ -7,7 +7,7 @@ share the error is known only when the aspect is decided.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -145,6 +145,37 @@ def mean(sample: Sample) -> Estimate:
         return centre - below * error, centre + above * error
 
     return Estimate(centre, interval, n, sample.cells)
+
+
+def geometric_mean(sample: Sample, least: float = 0.0) -> Estimate:
+    """Return the geometric mean: the interval is that of the mean of the logarithms.
+
+    It is what most seeds show of a positive quantity that a few of them multiply, and where the
+    sample is a ratio of two others, by what factor they differ.
+
+    Parameters
+    ----------
+    sample : Sample
+        Numbers above 0.
+    least : float, default 0
+        What smaller numbers count as, so that one of 0 has a logarithm.
+
+    Examples
+    --------
+    >>> from streamlb.validation.judging import Sample, geometric_mean
+    >>> f"{geometric_mean(Sample(range(20), [1.0, 2.0, 4.0, 2.0] * 5)):.2f}"
+    '2.00 (1.31 to 3.06)'
+    """
+    values = np.maximum(sample.values, least)
+    if not (values > 0).all():
+        raise ValueError(f"{sample.name or 'a geometric mean'} needs values above 0, got {values.min()}")
+    logs = mean(Sample(sample.seeds, np.log(values), sample.cells, sample.name))
+
+    def interval(alpha: float) -> tuple[float, float]:
+        low, high = logs.interval(alpha)
+        return float(np.exp(low)), float(np.exp(high))
+
+    return replace(logs, point=float(np.exp(logs.point)), interval=interval)
 
 
 def ratio(above: Sample, below: Sample) -> Estimate:

@@ -92,7 +92,8 @@ def _judge_source_memory(runs: Runs) -> Finding:
     frame = runs.frame
     wrong = int(((frame["loads"] != frame["s"] * frame["n"]) | (frame["growth"].abs() > 32)).sum())
     return finding(
-        f"s·n load counters and a state of constant size in {len(runs) - wrong} of {len(runs)} runs; "
+        f"{(frame['loads'] / frame['s'] / frame['n']).max():g} s·n load counters and a state that grows by at most "
+        f"{frame['growth'].max()} bytes, as stated in {len(runs) - wrong} of {len(runs)} runs; "
         f"{frame['counters'].min()} to {frame['counters'].max()} counters a sketch",
         value=never(wrong, len(runs)),
         note="The sketch's size depends on θ alone (2/θ, at least 1,000): O(n) for θ = 1/5n, constant in m and in "

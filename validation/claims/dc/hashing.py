@@ -48,10 +48,10 @@ def _coupons(n: int, trials: int, seed: int) -> dict[str, Any]:
 
 COUPONS = Experiment(
     "dc_coupons",
-    lambda profile: [{"n": n, "trials": 40} for n in (5, 10, 50, 100)],
+    lambda profile: [{"n": n, "trials": 120} for n in (5, 10, 50, 100)],
     _coupons,
     lambda row: row["n"],
-    Seeds(quick=(30, 120), paper=(60, 240)),
+    Seeds(quick=(20, 80), paper=(60, 240)),
 )
 
 
@@ -101,12 +101,12 @@ def _union(n: int, d: int, h: int, trials: int, seed: int) -> dict[str, Any]:
 UNION = Experiment(
     "dc_union",
     lambda profile: [
-        {"n": n, "d": d, "h": h, "trials": 40}
+        {"n": n, "d": d, "h": h, "trials": 120}
         for n, d, h in ((5, 3, 1), (10, 4, 2), (20, 8, 3), (50, 22, 1), (50, 10, 5), (100, 12, 20), (100, 43, 10))
     ],
     _union,
     lambda row: row["d"] * row["h"],
-    Seeds(quick=(30, 120), paper=(60, 240)),
+    Seeds(quick=(20, 80), paper=(60, 240)),
 )
 
 

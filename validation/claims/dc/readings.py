@@ -9,8 +9,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from ...claim import Reading
 from ...figures import COLOURS
+from ...judging import Estimate, Sample, geometric_mean
 
 # As printed: the workers of a hot key are hashed one by one, every key that reaches the threshold
 # is hot, and the first of equals is taken.
@@ -92,6 +95,8 @@ SETUP = (
     "our defaults: distinct workers, the guard, rotated ties."
 )
 _PIECE = 65_536
+FLOOR = 1e-7  # a tenth of a message in a million: imbalances below it count as this
+FIFTH = 1.2  # an order between imbalances holds where they differ by at least a fifth
 
 
 def by_profile(profile: str, quick: Any, paper: Any) -> Any:
@@ -105,8 +110,11 @@ def stream_size(profile: str) -> int:
 
 
 def column(scheme: str, reading: str) -> str:
-    """Return the column of a scheme's results under a reading: ``pkg``, ``dc_printed``."""
-    options = READINGS[reading].options
+    """Return the column of a scheme's results under a reading: ``pkg``, ``dc_printed``.
+
+    A claim without readings is judged as printed.
+    """
+    options = READINGS[reading or "printed"].options
     name = scheme if scheme in PLAIN else f"{scheme}_{options.get('grouping', 'printed')}"
     return f"{name}_mean" if options.get("averaged") else name
 
@@ -125,6 +133,24 @@ def build(name: str, n: int, sources: int, seed: int, **options: Any) -> Any:
     if scheme in PLAIN:
         return getattr(streamlb, PLAIN[scheme])(n, sources, seed=seed)
     return getattr(streamlb, HEADED[scheme])(n, sources, seed=seed, **{**GROUPINGS[variant], **options})
+
+
+def times(a: Sample, b: Sample) -> Estimate:
+    """Return how many times `b` a heavy-tailed imbalance `a` is: the geometric mean over seeds.
+
+    Where the few hashes of a hot key happen to coincide an imbalance is a hundred times as large,
+    so that a mean shows little but these seeds.
+    """
+    return geometric_mean(a.map(_at_least) / b.map(_at_least))
+
+
+def typical(a: Sample) -> Estimate:
+    """Return the imbalance that most seeds show: the geometric mean."""
+    return geometric_mean(a, FLOOR)
+
+
+def _at_least(values: Any) -> Any:
+    return np.maximum(values, FLOOR)
 
 
 def hash_seed(seed: int) -> int:
