@@ -239,7 +239,7 @@ FED = {
     ),
     "DC-F10s": Fed(VARIED, {"dc_printed": 6e-4}, noise=None),
     "OWN-DC-DISTINCT": Fed(VARIED, [{name: 1.1e-4 for name in own.RIVALS}, {name: 1e-5 for name in own.RIVALS}]),
-    "OWN-DC-TIES": Fed(VARIED, {"dc_rotated": 2e-4}),
+    "OWN-DC-TIES": Fed(VARIED, [{"dc_rotated": 2e-4}, {"wc_rotated": 2e-5}]),
     "OWN-DC-GUARD": Fed({"on": 1e-4, "off": 1e-4, "on_over_pkg": 0.1, "off_over_pkg": 0.3}, {"on_over_pkg": 0.5}),
     "OWN-DC-GUARD-COST": Fed(
         {"on": 1e-4, "off": 1e-4, "on_over_pkg": 0.1, "off_over_pkg": 0.3}, {"on": 2e-3}, noise={"on": 0.1, "off": 0.1}

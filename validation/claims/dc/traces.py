@@ -158,7 +158,7 @@ TRACES = Experiment(
     _grid,
     _trace,
     lambda row: {"WP": 22, "TW": 60}.get(row["trace"], 0.7) * (1 + row["n"] / 100) if row["full"] else 1 + row["n"],
-    Seeds(quick=(10, 40), paper=(5, 12)),
+    Seeds(quick=(10, 90), paper=(5, 12)),
 )
 
 
