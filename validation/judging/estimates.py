@@ -148,10 +148,9 @@ def mean(sample: Sample) -> Estimate:
 
 
 def geometric_mean(sample: Sample, least: float = 0.0) -> Estimate:
-    """Return the geometric mean: the interval is that of the mean of the logarithms.
+    """Return the geometric mean of numbers above 0: what `mean` makes of their logarithms.
 
-    It is what most seeds show of a positive quantity that a few of them multiply, and where the
-    sample is a ratio of two others, by what factor they differ.
+    It is for ratios, times and loads with a long tail, whose arithmetic mean hangs on a few seeds.
 
     Parameters
     ----------
@@ -163,8 +162,8 @@ def geometric_mean(sample: Sample, least: float = 0.0) -> Estimate:
     Examples
     --------
     >>> from streamlb.validation.judging import Sample, geometric_mean
-    >>> f"{geometric_mean(Sample(range(20), [1.0, 2.0, 4.0, 2.0] * 5)):.2f}"
-    '2.00 (1.31 to 3.06)'
+    >>> f"{geometric_mean(Sample(range(20), [0.5, 2.0, 0.25, 4.0] * 5)):.1f}"
+    '1.0 (0.3 to 2.9)'
     """
     values = np.maximum(sample.values, least)
     if not (values > 0).all():
@@ -173,7 +172,7 @@ def geometric_mean(sample: Sample, least: float = 0.0) -> Estimate:
 
     def interval(alpha: float) -> tuple[float, float]:
         low, high = logs.interval(alpha)
-        with np.errstate(over="ignore"):  # two seeds that differ much: no upper end
+        with np.errstate(over="ignore"):  # a few seeds that differ much: no upper end
             return float(np.exp(low)), float(np.exp(high))
 
     return replace(logs, point=float(np.exp(logs.point)), interval=interval)

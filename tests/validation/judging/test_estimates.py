@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from streamlb.validation.judging import Sample, exact, geometric_mean, mean, median, proportion, ratio, spread_ratio
+from streamlb.validation.judging import Sample, exact, mean, median, proportion, ratio, spread_ratio
 from streamlb.validation.judging.estimates import _unbend
 
 SIZE = 3000  # intervals in a simulation
@@ -109,17 +109,6 @@ def test_ratio(name, n):
         return ratio(Sample(range(n), 1.5 * common * np.exp(0.1 * rng.standard_normal(n))), Sample(range(n), common))
 
     assert misses(make, 1.5 * math.exp(0.005), 0.01, 1500) <= most(0.015, 1500)
-
-
-def test_geometric_mean():
-    def estimate(rng):
-        return geometric_mean(Sample(range(12), np.exp(rng.standard_normal(12))))
-
-    assert misses(estimate, 1.0, 0.01) <= most(0.01)
-    halves = geometric_mean(Sample(range(30), [0.5, 2.0] * 15), least=1.0)
-    assert halves.point == pytest.approx(2**0.5)
-    with pytest.raises(ValueError, match=r"needs values above 0, got 0\.0"):
-        geometric_mean(Sample([0, 1], [0.0, 1.0]))
 
 
 def test_ratio_uses_the_pairing():
