@@ -101,7 +101,9 @@ def _series_figure(title: str, figure_number: str):
     """Return the figure of completion times over the stream, with the marks of the paper."""
 
     def figure(runs, profile):
-        drawn, axes = new_figure(title, "tuples read (thousands)", "mean completion time of 2,000 tuples (ms)", size=(7.2, 4.0))
+        drawn, axes = new_figure(
+            title, "tuples read (thousands)", "mean completion time of 2,000 tuples (ms)", size=(7.2, 4.0)
+        )
         x = np.arange(BLOCK, LENGTH + 1, BLOCK) / 1000
         first = runs[runs["seed"] == runs["seed"].min()]
         if "over" in first:
