@@ -153,7 +153,7 @@ FED = {
         true=gaining(1.2),
         false=[
             gaining(lambda row: 0.9 if row.times == "geometric steps" and row.exponent == 3.0 else 1.2),
-            dict.fromkeys(gaining(1.0), 100),  # equal to the last bit, as where POSG never left round robin
+            dict.fromkeys(gaining(1.0), 100),  # equal to the last bit
         ],
     ),
     "POSG-F4a": Fed(

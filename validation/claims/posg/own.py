@@ -10,7 +10,8 @@ from ...judging import Finding, Runs, all_of, at_most, finding, greater, mean
 from .plots import legend_beside, mean_line
 from .readings import INSTANCES, PRINTED, draw, logs
 
-LENGTH, FRESH = 150_000, 7_000_000  # seeds from FRESH on were never looked at while the variant was chosen
+# Seeds from FRESH on were never looked at while the variant was chosen.
+LENGTH, FRESH = 150_000, 7_000_000
 EXPONENTS = (0.0, 0.5, 1.0, 1.5, 2.0)
 LOADS = (1.0, 1.05)
 ECONOMICAL: dict[str, Any] = {
