@@ -95,7 +95,8 @@ def _validate(arguments: argparse.Namespace) -> int:
     except ImportError as error:
         return _fail(f"validation needs more packages ({error}): run `pip install 'streamlb[all]'`", 2)
     try:
-        select_claims(arguments.claims)  # before pyspark is asked for: a wrong id is then told at once
+        # This comes before pyspark is asked for, so that a wrong id is told at once.
+        select_claims(arguments.claims)
         done = validate(
             arguments.claims,
             profile=arguments.profile,

@@ -273,7 +273,8 @@ class _Tracker:
     def __init__(self, spark: SparkSession, runs: list[Run], progress: Progress | None):
         self._status = spark.sparkContext.statusTracker()
         self._progress = progress
-        self._unit: dict[str, float] = {}  # the mean cost of the runs of an experiment that came first
+        # The mean cost of the runs of an experiment that came first.
+        self._unit: dict[str, float] = {}
         self._left: dict[str, float] = {}
         self._done: dict[str, float] = {}
         self._seconds: dict[str, float] = {}

@@ -122,7 +122,8 @@ def _figure_view(item: Judged, done: Validation, drawn: dict[tuple[Any, str], _D
         "image": drawn[key].image,
         "alt": alt_text(drawn[key].figure, claim.id),
         "file": f"figures/{claim.id}",
-        "wide": width > 2 * height or width > 9,  # several panels: a phone scrolls it rather than shrink it
+        # A phone scrolls a figure of several panels rather than shrink it.
+        "wide": width > 2 * height or width > 9,
     }
 
 

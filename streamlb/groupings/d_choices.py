@@ -23,6 +23,7 @@ from streamlb._jit import njit, record
 from streamlb._options import checked, takes
 from streamlb.groupings.base import MAX_WORKERS, weight_of
 from streamlb.groupings.head import (
+    CURSOR,
     HEAD,
     HeadGrouping,
     HeadOptions,
@@ -50,14 +51,11 @@ from streamlb.sketches.space_saving import count_at, find_slot, home_of
 SOURCE = record(
     [
         *HEAD,
+        *CURSOR,
         ("choices", "i8"),  # d
         ("solve", "i8"),  # the total at which d is solved for again
-        ("least", "i8"),  # the cursor over the least loaded of all workers, see `to_least`
-        ("next", "i8"),
-        ("end", "i8"),
-        ("wrap", "i8"),
-        ("floor", "i8"),  # the least load of all workers, and a worker before which all others are above it
-        ("above", "i8"),
+        ("floor", "i8"),  # the least load of all workers
+        ("above", "i8"),  # a worker before which all others are above it
         ("start", "i8"),  # where a hot key's turn begins
         ("records", "i8"),  # how many records are in use
         ("hot", "i8"),  # how many keys are hot: the length of `order`
@@ -80,14 +78,13 @@ LISTS = record(
 # A counter whose key is hot or was, since it got the counter. Records are found by `find_slot`.
 RECORD = record(
     [
+        ("low", "i8"),
         ("slot", "i4"),  # the counter's slot + 1; 0: no record
         ("listed", "i4"),  # 1: in `order`
-        ("length", "i4"),  # how many workers its list has; 0: it has none
+        ("entry", "i4"),  # the place of its list's entry + 1; 0: it has none
         ("d", "i4"),  # the d with which it was last used, 0 before
         ("at", "i4"),  # the place in the list of the worker that it took last
-        ("rest", "i4"),  # how many places, from `at` on, may still have the load `low`; see `_least_candidate`
-        ("low", "i8"),
-        ("place", "i8"),  # where its list begins
+        ("rest", "i4"),  # how many places from `at` on may still have the load `low`
     ]
 )
 # A key's list of workers, found by the key's hash; length 0: no entry.
@@ -139,8 +136,7 @@ def _reenter(held, records):
     for i in range(held.size):
         place = find_slot(np.int64(held[i].slot) - 1, records)
         records[place] = held[i]
-        records[place].length = 0
-        records[place].place = 0
+        records[place].entry = 0
 
 
 @njit(cache=True, nogil=True, forceinline=False)
@@ -218,7 +214,7 @@ def _enlist(slot, place, source, hot):
     own, record = source.own, hot.records[place]
     if record.slot == 0:
         record.slot = slot + 1
-        record.length, record.d, record.at, record.rest, record.low = 0, 0, 0, 0, -1
+        record.entry, record.d, record.at, record.rest, record.low = 0, 0, 0, 0, -1
         own.records += 1
         if 4 * (own.records + 1) > 3 * hot.records.size:
             source.settings.full = 1
@@ -279,7 +275,7 @@ def _list_workers(key, place, source, hot):
         list_candidates(h, source.settings.distinct != 0, workers, lists.stamp, hot.stamps, out)
         if lists.filled + workers > hot.workers.size or 2 * (lists.known + 1) > hot.entries.size:
             source.settings.full = 1
-    record.place, record.length = entry.place, entry.length
+    record.entry = at + np.uint64(1)
 
 
 @njit(cache=True, nogil=True, forceinline=True)
@@ -333,23 +329,24 @@ def _least_candidate(record, load, floor, candidates, rotate):
 @njit(nogil=True, forceinline=True)
 def _hot_worker(key, place, source, hot):
     """Return a hot key's worker."""
-    load, settings, own = source.load, source.settings, source.own
+    load, own = source.load, source.own
     d = own.choices
     if d >= load.size:
-        cursor = to_least(load, settings.rotate, cursor_of(own))
+        cursor = to_least(load, own.rotate, cursor_of(own))
         keep_cursor(own, cursor)
         return cursor.next
     record = hot.records[place]
-    if record.length < d:
+    if record.entry == 0 or hot.entries[np.uint32(record.entry - 1)].length < d:
         _list_workers(key, place, source, hot)
+    begin = hot.entries[np.uint32(record.entry - 1)].place
     if record.d != d:
         if record.d == 0:
             record.at = own.start
         if record.at >= d:
             record.at %= d
         record.d, record.rest, record.low = d, 0, -1
-    candidates = hot.workers[record.place : record.place + d]
-    return _least_candidate(record, load, _floor_of(load, own), candidates, settings.rotate)
+    candidates = hot.workers[begin : begin + d]
+    return _least_candidate(record, load, _floor_of(load, own), candidates, own.rotate)
 
 
 @njit(nogil=True, forceinline=True)
@@ -461,8 +458,8 @@ class DChoices(HeadGrouping):
     """Send hot keys to the least loaded of d workers, others to the less loaded of two (D-Choices).
 
     d follows from the hot keys' shares: the fewest workers with which they can be balanced within
-    epsilon. Nearly the balance of `WChoices` with less of each hot key's state spread over the
-    workers.
+    epsilon. The balance is nearly that of `WChoices`, and less of each hot key's state is spread
+    over the workers.
 
     Parameters
     ----------
@@ -489,7 +486,7 @@ class DChoices(HeadGrouping):
     choices : int, optional
         A fixed d, 2 or more, instead of solving for it; `workers` or more means all workers.
     seed : int, numpy.random.SeedSequence or None, default 0
-        Of the hash functions and of the sources' turns.
+        The seed of the hash functions and of the sources' turns.
 
     Examples
     --------
@@ -514,7 +511,7 @@ class DChoices(HeadGrouping):
     def _fresh(self) -> tuple[np.ndarray, ...]:
         load, meta, sketch = super()._fresh()
         _, own = self._records(meta)
-        own["start"] = own["next"]
+        own["rotate"], own["start"] = self.ties == "rotate", own["next"]
         own["choices"] = min(self.choices or 2, self.workers)
         sizes = (_FIRST_RECORDS, _FIRST_ENTRIES, 2 * self.workers)
         hot = np.zeros(self._hot_size(*sizes), np.int64)

@@ -18,7 +18,7 @@ from streamlb._jit import njit
 from streamlb.hashing import BLOCK, mix, sketch_column, sketch_columns, sketch_family, sketch_work
 from streamlb.keys import key_batch
 
-_LEAST = 1e-9  # epsilon: 2.7 thousand million columns, 22 GB a row
+_LEAST = 1e-9  # the least epsilon: a row then has 2.7 thousand million columns and takes 22 GB
 
 
 @njit(cache=True, nogil=True)

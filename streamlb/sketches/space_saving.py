@@ -336,7 +336,7 @@ class SpaceSaving:
             See `streamlb.key_array`.
         weights : array of whole numbers, optional
             As many as keys, zero or more. With weights far apart, finding the least counter may
-            take a scan of all counters a message.
+            take a scan of all counters for each message.
         """
         batch, single = key_batch(keys)
         if weights is None:

@@ -179,7 +179,7 @@ def test_validate_from_a_bare_checkout_in_a_folder_with_a_space(tmp_path):
     done = run(*arguments, cwd=checkout, PYTHONDONTWRITEBYTECODE="1")
     assert done.returncode == 0, done.stderr
     assert str((checkout / "the report" / "report.html").resolve()) in done.stdout
-    assert ["all", "2", "0", "1", "0", "0", "0"] in [line.split() for line in done.stdout.splitlines()]
+    assert ["all", "2"] in [line.split()[:2] for line in done.stdout.splitlines()]
 
     out = checkout / "the report"
     verdicts = pd.read_csv(out / "verdicts.csv").set_index("claim")

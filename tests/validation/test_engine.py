@@ -213,7 +213,8 @@ def test_claims_get_seeds_until_they_are_decided(tmp_path):
     assert shifted["verdict"].to_dict() == both["verdict"].to_dict()
     assert (shifted["estimate"] != both["estimate"]).all()
     kept = pd.read_parquet(tmp_path / "two" / "results" / "noisy.parquet")
-    assert kept["seed"].tolist() == [*range(40), *range(1000, 1040)] * 2  # what was there is still there
+    # What was there is still there.
+    assert kept["seed"].tolist() == [*range(40), *range(1000, 1040)] * 2
 
 
 @pytest.mark.spark

@@ -128,7 +128,8 @@ def test_figures_are_described_embedded_and_saved(done):
         "Figure of LAS-B: Many points",
     ]
     kinds = [re.match(r"data:image/([\w+]+);base64,(.*)", image["src"], re.DOTALL).groups() for image in images]
-    assert [kind for kind, _ in kinds] == ["svg+xml", "png"]  # one with many points is smaller as pixels
+    # One with many points is smaller as pixels.
+    assert [kind for kind, _ in kinds] == ["svg+xml", "png"]
     assert base64.b64decode(kinds[0][1]).lstrip().startswith(b"<?xml")
     names = sorted(path.name for path in (done.folder / "figures").iterdir())
     assert names == ["LAS-B.png", "LAS-B.svg", "POSG-A.png", "POSG-A.svg"]

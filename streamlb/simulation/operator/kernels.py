@@ -258,7 +258,8 @@ def _deliver(slot, t, box, scheduler, notes, progress):
     else:
         accept_reply(i, message.epoch, message.clock, message.estimate, message.assigned, scheduler)
         own = scheduler.own[0]
-        if own.phase == RUN and progress.first_run < 0:  # the next message may end it before a tuple comes
+        # The next message may end it before a tuple comes.
+        if own.phase == RUN and progress.first_run < 0:
             progress.first_run = own.submitted
 
 

@@ -108,7 +108,8 @@ class OperatorRunOptions(TupleOptions):
         )
         if self.keys.size == 0:
             raise ValueError("keys must hold at least one tuple, got none")
-        if not self.interval * self.keys.size < np.inf:  # times that are not numbers would never come
+        # Times that are not numbers would never come.
+        if not self.interval * self.keys.size < np.inf:
             raise ValueError("costs must add up to a finite time, with overprovisioning, got a sum beyond the floats")
         if isinstance(self.arrivals, str):
             _check.choice("arrivals", self.arrivals, ARRIVALS)

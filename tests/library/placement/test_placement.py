@@ -143,7 +143,8 @@ def test_bad_yaml_is_named(text, message):
 
 def test_rates_follow_copies():
     diamond = paper_topology("diamond")
-    assert diamond.rates.tolist() == [10, 10, 10, 20]  # both middle bolts get a copy, the sink gets both
+    # Both middle bolts get a copy, the sink gets both.
+    assert diamond.rates.tolist() == [10, 10, 10, 20]
     assert diamond.sinks == (3,)
     assert diamond.limited(4).counts.tolist() == [4, 4, 4, 4]
 
@@ -461,7 +462,8 @@ def test_one_signature_for_each_kernel(tmp_path):
 @given(topologies(6, 9), st.integers(1, 9), st.integers(1, 4), st.integers(1, 40))
 def test_even_schedule_is_storms_round_robin(topology, nodes, slots, workers):
     comp = even_schedule(topology, nodes, slots=slots, workers=workers).task_node.tolist()
-    free = [(slot, node) for slot in range(slots) for node in range(nodes)][:workers]  # interleaved by node
+    # The slots, interleaved by node.
+    free = [(slot, node) for slot in range(slots) for node in range(nodes)][:workers]
     assert comp == [free[i % len(free)][1] for i in range(topology.tasks)]
 
 
@@ -475,9 +477,11 @@ def test_resource_aware_packs_the_nearest_node():
     one = resource_aware_schedule(line, 4)
     assert set(one.task_node.tolist()) == {0}  # four tasks of 128 MB fit on a node of 1 GB
     two = resource_aware_schedule(line, 4, memory=512.0)
-    assert two.task_node.tolist() == [0, 1, 0, 1]  # one task of each component in turn, two to a node
+    # Components take turns with one task each, and a node has room for two.
+    assert two.task_node.tolist() == [0, 1, 0, 1]
     racks = resource_aware_schedule(line, 4, memory=512.0, node_memory=512.0, racks=[0, 1, 1, 1])
-    assert sorted(racks.task_node[[0, 2, 1]].tolist()) == [1, 2, 3]  # the larger rack first, then across
+    # The larger rack is filled first, then the other one.
+    assert sorted(racks.task_node[[0, 2, 1]].tolist()) == [1, 2, 3]
     assert racks.task_node[3] == 0
 
 

@@ -40,7 +40,8 @@ def test_every_claim_is_there():
 @pytest.mark.parametrize("claim", CLAIMS.values(), ids=lambda claim: claim.id)
 def test_claim_is_judged_and_drawn(claim, few_runs):
     verdict = judge_and_draw(claim, few(claim, few_runs))
-    assert verdict.verdict == (DIFFERS if claim.id == "POSG-F9c" else REPRODUCED)  # e/1 gives no single column
+    # A width of e/1 gives no single column.
+    assert verdict.verdict == (DIFFERS if claim.id == "POSG-F9c" else REPRODUCED)
 
 
 @pytest.mark.parametrize("name", WRONG)

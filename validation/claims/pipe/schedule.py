@@ -64,7 +64,8 @@ def _figure4() -> dict[str, Any]:
         [("E", "O"), ("F", "O"), ("E", "I"), ("E", "M"), ("E", "Q"), ("I", "T"), ("M", "T"), ("Q", "T")],
     )
     task_node = np.array([1, 1, 2, 2, 2, 2, 3])
-    step0, step1 = [0, 1, 3, 2], [0, 2, 1, 3]  # step 0 joins nodes 2 and 3, step 1 joins nodes 1 and 2
+    # Step 0 joins nodes 2 and 3, step 1 joins nodes 1 and 2.
+    step0, step1 = [0, 1, 3, 2], [0, 2, 1, 3]
     most = parts_received(topology, task_node, np.array([step0, step1]), 2)
     stall = int(most[1] - 1)  # slot 1: stage 0 runs step 1 and stage 1 runs step 0
     unused = {

@@ -32,7 +32,8 @@ def _cells(exponent: float, low: float, high: float, seed: int) -> dict[str, Any
     sketch.update(keys, times[keys])
     filled = sketch.frequency > 0
     ratio = sketch.cost[filled] / sketch.frequency[filled]
-    slack = sketch.frequency[filled] * 2.0**-52 * high  # what summing that many rounded costs can lose
+    # This is what summing that many rounded costs can lose.
+    slack = sketch.frequency[filled] * 2.0**-52 * high
     outside = (ratio < low - slack) | (ratio > high + slack)
     error = np.abs(sketch.estimate(np.arange(ITEMS)) - times)
     seen = np.bincount(keys.astype(np.int64), minlength=ITEMS)

@@ -266,7 +266,8 @@ def _tail_rows(n: int, columns: int, rows: int, cost: int, other: int) -> dict[s
     level = Fraction(cost)
     reach = sum((p for p, r in zip(chance, ratio) if r >= level), Fraction(0))
     least_count = Fraction(0)
-    for i in range(n):  # the row of least C has i colliding items: all rows have i or more, not all more than i
+    # The row of least C has i colliding items: all rows have i or more, not all more than i.
+    for i in range(n):
         at_least, more = sum(chance[i:], Fraction(0)), sum(chance[i + 1 :], Fraction(0))
         least_count += (at_least**rows - more**rows) * (ratio[i] >= level)
     mean = theorem_4_3(Fraction(cost), Fraction(cost + (n - 1) * other), n, 1 / share)
