@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-ENTITIES, TOP, MEAN, AT_1_MS, DEAREST = 35_000, 0.065, 9.7, 0.36, 152
+TWEETS, ENTITIES, TOP, MEAN, AT_1_MS, DEAREST = 500_000, 35_000, 0.065, 9.7, 0.36, 152
 VALUES = 110  # different costs
 CLASSES = np.array([25, 5, 1])  # ms: media, politicians, others
 MOST = 12  # mentions of a tweet
@@ -30,7 +30,7 @@ class Tweets(NamedTuple):
 
 
 def mention_chances() -> np.ndarray:
-    """Return the chance of 1, 2, ... `MOST` mentions: each further one is `MORE` times as likely."""
+    """Return the chance of 1, 2, ... `MOST` mentions: each more is `MORE` times as likely."""
     chances = MORE ** np.arange(MOST)
     return chances / chances.sum()
 
@@ -84,7 +84,7 @@ def entities(tweets: int):
     from streamlb.stand_ins import fitted
 
     mentions = tweets * float(mention_chances() @ np.arange(1, MOST + 1))
-    seen = round(ENTITIES * tweets / 500_000) if tweets < 500_000 else ENTITIES
+    seen = round(ENTITIES * min(1.0, tweets / TWEETS))  # of fewer tweets, as many fewer
     return fitted(seen, TOP, round(mentions))
 
 
@@ -106,10 +106,9 @@ def draw(tweets: int, seed: int) -> Tweets:
     begins = np.concatenate([[0], np.cumsum(counts)[:-1]])
     mentioned = stream.draw(int(counts.sum()), seed)
     costs = np.add.reduceat(cost_of[mentioned.astype(np.int64)], begins)
-    # The field is a set: its key is the sum of its entities' scattered numbers.
-    scattered = (mentioned + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
-    scattered ^= scattered >> np.uint64(29)
-    field = np.add.reduceat(scattered * np.uint64(0xBF58476D1CE4E5B9), begins)
+    # The field is a set: its key is the sum of random numbers of its entities.
+    number_of = rng.integers(0, 2**64, stream.keys, np.uint64)
+    field = np.add.reduceat(number_of[mentioned.astype(np.int64)], begins)
     fits = np.flatnonzero(kept_costs()[costs])[:tweets]
     costs, entity, field = costs[fits].astype(np.float64), mentioned[begins[fits]], field[fits]
     dear = np.arange(RARE // 2, tweets, RARE)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from typing import Any
 
-
 from ...claim import Claim, Experiment, Seeds, claims_into
 from ...figures import COLOURS, PAPER, new_figure
 from ...judging import Runs, all_of, at_most, finding, less, mean, ratio

@@ -53,7 +53,9 @@ def run_phases(shedders: dict[str, tuple[str, dict[str, Any]]], seed: int, **loa
 
 def _phases(reading: str, seed: int) -> dict[str, Any]:
     shedders = papers_shedders(reading)
-    return run_phases({name: shedders[name] for name in PAPERS_THREE}, seed, **READINGS[reading].options.get("load", {}))
+    return run_phases(
+        {name: shedders[name] for name in PAPERS_THREE}, seed, **READINGS[reading].options.get("load", {})
+    )
 
 
 PHASES = Experiment(
@@ -100,8 +102,12 @@ def _told(runs: Runs, letter: str) -> str:
     return f"drops: {shares(runs, letter)}; waits: {waits(runs, letter)} ms"
 
 
+def _last(runs: Runs, letter: str) -> str:
+    return ", ".join(f"{name} {mean(window(runs, name, letter)):.0f}" for name in PAPERS_THREE)
+
+
 def _factor(a, b):
-    """Return the logarithm to base 2 of how many times `b` is `a`, run by run; waits have long tails.
+    """Return the logarithm to base 2 of a over b, run by run, as waits have long tails.
 
     Waits below a tenth of a millisecond, such as those where nothing was kept, count as a tenth.
     """
@@ -155,7 +161,7 @@ def _figure_series(frame, profile):
 )
 def _judge_a(runs):
     return finding(
-        _told(runs, "A"),
+        f"{_told(runs, 'A')}; last window: {_last(runs, 'A')} ms",
         shape=all_of(
             _near(runs, "A"),
             at_least(_factor(window(runs, STRAW_MAN, "A"), window(runs, LAS, "A")), 1.0, "last waits, doublings"),
@@ -164,8 +170,6 @@ def _judge_a(runs):
                 for name in (LAS, KNOWLEDGE)
             ),
         ),
-        note=f"Last window: LAS {mean(window(runs, LAS, 'A')):.0f}, Straw-Man {mean(window(runs, STRAW_MAN, 'A')):.0f} "
-        "ms.",
     )
 
 
@@ -195,9 +199,7 @@ def _judge_b(runs):
                 for name in PAPERS_THREE
             ),
         ),
-        note="Last window of A: "
-        + ", ".join(f"{name} {mean(window(runs, name, 'A')):.0f}" for name in PAPERS_THREE)
-        + " ms.",
+        note=f"Last window of A: {_last(runs, 'A')} ms.",
     )
 
 
@@ -241,7 +243,7 @@ def _judge_d(runs):
     both = (LAS, KNOWLEDGE)
     same = drop_in(runs, STRAW_MAN, "D") - drop_in(runs, STRAW_MAN, "C")
     return finding(
-        _told(runs, "D"),
+        f"{_told(runs, 'D')}; last window: {_last(runs, 'D')} ms",
         shape=all_of(
             _near(runs, "D"),
             (greater(drop_in(runs, name, "D"), drop_in(runs, name, "C"), f"{name} drops more in D") for name in both),
@@ -348,13 +350,12 @@ def _judge_converges(runs):
 )
 def _judge_restored(runs):
     return finding(
-        _told(runs, "G"),
+        f"{_told(runs, 'G')}; last window: {_last(runs, 'G')} ms",
         shape=all_of(
             _near(runs, "G"),
             between(_factor(wait_in(runs, LAS, "G"), window(runs, LAS, "F")), -1, 1, "LAS, doublings since F"),
             at_least(window(runs, STRAW_MAN, "G"), 10 * THRESHOLD, "Straw-Man, last window of G, ms"),
         ),
-        note=f"Last window of F: LAS {mean(window(runs, LAS, 'F')):.0f} ms; of G: Straw-Man "
-        f"{mean(window(runs, STRAW_MAN, 'G')):.0f} ms. LAS drops in G until it has paid for phase F and learnt the old "
+        note=f"Last window of F: {_last(runs, 'F')} ms. LAS drops in G until it has paid for phase F and learnt the old "
         "costs again.",
     )

@@ -147,7 +147,8 @@ def _cost_of_a_tuple(delta: float, epsilon: float) -> dict[str, Any]:
 
     learner = CostLearner(WINDOW, epsilon=epsilon, delta=delta, tolerance=0.0)
     _, rows, columns = learner.F.shape
-    ordinary, ending = [], []
+    ordinary: list[int] = []
+    ending: list[int] = []
     for number in range(1, 2 * WINDOW + 1):
         ends = number % WINDOW == 0
         sampled = ends or number % 64 == 1  # comparing all cells takes long
@@ -327,7 +328,9 @@ def _judge_messages(runs: Runs):
         | (frame["replies"] > frame["requests"])
     )
     return finding(
-        f"matrices {listed(pairs, '{:.2f}')} of m/2N; too many messages in {int(wrong.sum())} of {len(frame)} runs",
+        f"matrices {listed(pairs, '{:.2f}')} of m/2N, {int(frame['requests'].sum())} requests and "
+        f"{int(frame['replies'].sum())} replies to {int(frame['matrices'].sum())} pairs; too many messages in "
+        f"{int(wrong.sum())} of {len(frame)} runs",
         shape=never(wrong.sum(), len(frame)),
         note="A pair takes at least two windows of executions: one for the snapshot, one for the check.",
     )

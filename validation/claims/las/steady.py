@@ -6,6 +6,7 @@ shedder and every reading.
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 from ...claim import Claim, Experiment, Seeds, claims_into
@@ -335,7 +336,9 @@ def _judge_improves(runs):
         shape=monotone(series, rising=False, label="wait of LAS, ms,"),
         note="Steps, up is worse: "
         + ", ".join(
-            f"{a:g} to {b:g} {mean(series[b] - series[a]):+.2f}" for a, b in zip(EXPONENTS, EXPONENTS[1:]) if b in series
+            f"{a:g} to {b:g} {mean(series[b] - series[a]):+.2f}"
+            for a, b in itertools.pairwise(EXPONENTS)
+            if b in series
         )
         + " ms.",
     )
@@ -402,5 +405,3 @@ def _judge_ratio(runs):
         "for (1 - .75/1.05 - .25)/.25 = .143 at any skew; where estimates are poor, errors add waits rather than "
         "drops.",
     )
-
-

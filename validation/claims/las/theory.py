@@ -104,7 +104,7 @@ def _optimality(
 
 
 def _online(tuples: int, largest: int, goal: str) -> dict[str, Any]:
-    """Try every small stream: is there a choice never behind the greedy shedder that gets ahead?
+    """Count the small streams where a choice never behind the greedy shedder gets ahead of it.
 
     An online shedder does not know where the stream ends, so that one which is optimal has kept as
     many as any other at every moment.
@@ -162,7 +162,14 @@ def _optimality_grid(profile: str) -> list[dict[str, Any]]:
         for goal in ("average", "bound")
     ]
     rows += [
-        {"reading": "online", "tuples": n, "largest": top, "equal_costs": False, "even_arrivals": False, "goal": "average"}
+        {
+            "reading": "online",
+            "tuples": n,
+            "largest": top,
+            "equal_costs": False,
+            "even_arrivals": False,
+            "goal": "average",
+        }
         for n, top in (((3, 3), (4, 2)) if profile == "quick" else ((3, 5), (4, 3), (5, 2)))
     ]
     return rows

@@ -9,7 +9,7 @@ import numpy as np
 from ...claim import Claim, Experiment, Seeds, claims_into
 from ...figures import COLOURS, PAPER, new_figure
 from ...judging import Runs, all_of, at_least, at_most, between, finding, greater, mean, printed, ratio
-from .mentions import draw
+from .mentions import TWEETS, draw
 from .readings import (
     EPSILON,
     KNOWLEDGE,
@@ -30,7 +30,7 @@ SETUP = (
 CLAIMS: list[Claim] = []
 claim = claims_into(CLAIMS, paper="LAS", kind="c", where="figure 7", setup=SETUP, readings=OF_TWEETS)
 
-THRESHOLD, TWEETS, DOTS = 32.0, 500_000, 50
+THRESHOLD, DOTS = 32.0, 50
 CONTROLS: dict[str, tuple[str, dict[str, Any]]] = {
     "Straw-Man + factor": ("straw_man", {"safety": EPSILON}),
     "LAS + reports": ("load_aware", {"reports": REPORTS}),
@@ -111,7 +111,9 @@ def _stream(runs: Runs) -> str:
 
 def _controls(runs: Runs, what: str, form: str) -> str:
     """Return the controls' numbers in a sentence."""
-    return " Controls: " + ", ".join(f"{name} {mean(runs[f'default: {name}: {what}']):{form}}" for name in CONTROLS) + "."
+    return (
+        " Controls: " + ", ".join(f"{name} {mean(runs[f'default: {name}: {what}']):{form}}" for name in CONTROLS) + "."
+    )
 
 
 @claim(
