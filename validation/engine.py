@@ -83,13 +83,14 @@ def _outcome(experiment: str, index: int, params: str, module: str) -> tuple[str
     result, error = "", ""
     begun = time.perf_counter()
     try:
-        result = _measure(_known_experiments(module)[experiment], params)
+        result = measured(_known_experiments(module)[experiment], params)
     except Exception:
         error = traceback.format_exc()
     return experiment, index, params, result, time.perf_counter() - begun, error
 
 
-def _measure(experiment: Experiment, params: str) -> str:
+def measured(experiment: Experiment, params: str) -> str:
+    """Measure a row and return its result as canonical JSON."""
     row = json.loads(params)
     result = experiment.measure(**row)
     if not isinstance(result, dict):

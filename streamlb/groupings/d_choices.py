@@ -3,6 +3,10 @@
 d is as small as it may be for the load to be balanced (Nasir et al. 2016, sections III and IV-A;
 see `solve_d`).
 
+A message passes four files: `base` checks it, `_step` here decides, `head` knows what is hot and
+sends the tail, and `sketches.space_saving` counts. What they call beside are functions of numbers
+without any state, in `hashing`, `ratios` and `solve_d`.
+
 State: load, meta and sketch as in `head`; hot int64, what is known of hot keys: a record LISTS,
 then for each source records RECORD[room] of its hot counters, order int32[room], the hot counters
 with the largest first, and history CHANGE[512]; then, for all sources together, entries

@@ -30,8 +30,10 @@ class OperatorResult:
     Times are in the unit of the costs. `mean`, `std`, `minimum` and `maximum` are of the completion
     times; `phases` lists the tuple at which POSG's scheduler was first seen in each successive
     phase; `first_run` is the tuple at which it first ran, None if never; `received` lists the tuple
-    before which each instance's matrices came. `completion` and `assignment` are kept with
-    ``keep=True``, `blocks` (least, mean and greatest of each block) with `block`.
+    before which each instance's matrices came. `messages` counts those that arrived by kind, as the
+    live scheduler does, and apart from them what is still under way when the last tuple arrives;
+    its bytes are of all that was sent. `completion` and `assignment` are kept with ``keep=True``,
+    `blocks` (least, mean and greatest of each block) with `block`.
     """
 
     policy: str

@@ -285,7 +285,7 @@ def test_bad_states(name):
         type(grouping).from_state(bytes(state))
     version = type("Later", (type(grouping),), {"__slots__": (), "__name__": name, "_version": 99})
     version.__name__ = name
-    with pytest.raises(ValueError, match=f"version 99 of {name}, got version {type(grouping)._version}"):
+    with pytest.raises(ValueError, match=f"version 99 of {name}, got version [0-9]+$"):
         version.from_state(grouping.state())
 
 

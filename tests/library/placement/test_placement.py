@@ -30,7 +30,7 @@ from streamlb.analysis import (
 )
 
 from streamlb import Placement, Topology, even_schedule, pipeline_schedule, resource_aware_schedule
-from streamlb.placement import matrices, refine, resource_aware
+from streamlb.placement import matrices, refine
 from streamlb.placement.examples import PAPER_NODES, paper_topology
 from streamlb.placement.pipeline import parts_received, pipeline_occupancy
 from streamlb.placement.show import draw_pipeline, draw_schedule, draw_step
@@ -490,7 +490,9 @@ def test_resource_aware_goes_breadth_first_over_children_and_parents():
         {"s1": 1, "s2": 1, "b": 2, "d": 1, "e": 1, "c": 1},
         [("s1", "b"), ("s2", "b"), ("s2", "c"), ("b", "d"), ("d", "e")],
     )
-    order = [topology.task_names[task] for _, task in resource_aware._task_order(topology)]
+    # A node has room for one task, so that the nodes fill in the order of the tasks.
+    placement = resource_aware_schedule(topology, 7, memory=512.0, node_memory=512.0)
+    order = [topology.task_names[task] for task in np.argsort(placement.task_node)]
     assert order == ["s1[0]", "b[0]", "d[0]", "s2[0]", "e[0]", "c[0]", "b[1]"]
 
 

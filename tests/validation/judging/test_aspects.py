@@ -154,7 +154,8 @@ def test_no_worse_allows_a_tolerance_that_must_be_given():
 
 def test_one_sided_values():
     assert at_most(sample(35), printed("3")).rule(1e-3).word == FAILS
-    assert at_most(sample(3.4, 0.01), printed("3")).rule(1e-3).word == HOLDS  # 3 as printed goes to 3.6
+    # 3 as printed goes to 3.6.
+    assert at_most(sample(3.4, 0.01), printed("3")).rule(1e-3).word == HOLDS
     assert at_least(sample(0.10, 0.001), printed("15%")).rule(1e-3).word == FAILS
     assert at_least(sample(0.5, 0.001), printed("15%")).rule(1e-3).word == HOLDS
     assert close_to(sample(1.24, 0.01), printed("1.25", neutral=1.0)).rule(1e-3).word == HOLDS
