@@ -14,7 +14,7 @@ import numpy as np
 from ...claim import Claim, Experiment, Seeds, claims_into
 from ...figures import COLOURS, PAPER, panels
 from ...judging import Runs, all_of, at_least, at_most, between, finding, greater, less, mean, reported
-from .readings import KNOWLEDGE, LAS, OF_PHASES, PAPERS_FOUR, READINGS, STRAW_MAN, headline, papers_shedders
+from .readings import KNOWLEDGE, LAS, OF_PHASES, PAPERS_FOUR, READINGS, STRAW_MAN, papers_shedders
 
 THRESHOLD, PHASE, JUMP = 64.0, 20_000, 4_000
 WINDOWS = 7 * PHASE // JUMP
@@ -144,7 +144,8 @@ def draw(frame, names, title):
 
 
 def _figure_series(frame, profile):
-    return draw(headline(frame), [KNOWLEDGE, LAS, STRAW_MAN], "The seven phases (figure 6)")
+    own = frame[frame["reading"] == "default"]
+    return draw(own, [KNOWLEDGE, LAS, STRAW_MAN], "The seven phases (figure 6)")
 
 
 @claim(

@@ -8,15 +8,17 @@ otherwise, and makes the headline.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from ...claim import Reading
+from ...judging import Runs
 from ..posg.readings import ITEMS, MESSAGES, WINDOW, stream_of  # the same in both papers
 
 THRESHOLD, EPSILON, REPORTS = 6.4, 0.05, 16
-FRESH = 700_000  # our own claims draw from here on, where no variant was chosen
+FRESH = 800_000  # our own claims draw from here on, where no variant was chosen
 LAS, STRAW_MAN, KNOWLEDGE, BASE_LINE = PAPERS_FOUR = ("LAS", "Straw-Man", "Full Knowledge", "Base Line")
 
 # The listings to the letter, all of the shedder's options: see `LoadAwareShedder.as_printed`.
@@ -149,33 +151,37 @@ def run_steady(
     underprovisioning: float,
     seed: int,
     orders: int,
-    warm: bool = True,
+    cold: tuple[str, ...] = (),
 ) -> dict[str, Any]:
     """Run shedders on `orders` orders of one association of costs to items, all drawn by `seed`.
 
     The result has for each shedder the mean over the orders of its average wait and of the share
     that it dropped, the least and the greatest average wait, and the share of orders above tau.
+    Those named in `cold` start without matrices. What has two names is run once.
     """
     from streamlb import simulate_shedding
 
     stream, times = stream_of(exponent), times_of_items(seed)
-    results: dict[str, list[tuple[float, float]]] = {name: [] for name in shedders}
+    called = {name: f"{policy} {options} {name in cold}" for name, (policy, options) in shedders.items()}
+    different = {call: name for name, call in called.items()}
+    results: dict[str, list[tuple[float, float]]] = {call: [] for call in different}
     for order in range(orders):
         number = 1_000 * seed + order
         keys = stream.draw(MESSAGES, number)
         costs = times[keys.astype(np.int64)]
-        for name, (policy, options) in shedders.items():
+        for call, name in different.items():
+            policy, options = shedders[name]
             shedder: Any = policy
-            if policy == "load_aware" and warm:
+            if policy == "load_aware" and name not in cold:
                 shedder, options = warm_shedder(THRESHOLD, stream, times, number, **options), {}
             elif policy != "random":  # which has no goal
                 options = {"threshold": THRESHOLD, **options}
             load = {"underprovisioning": underprovisioning, "seed": number}
             result = simulate_shedding(keys, costs, shedder, **load, **options)
-            results[name].append((result.average_wait, result.dropped_ratio))
+            results[call].append((result.average_wait, result.dropped_ratio))
     out: dict[str, Any] = {}
-    for name, rows in results.items():
-        waits, drops = np.array(rows).T
+    for name, call in called.items():
+        waits, drops = np.array(results[call]).T
         out[f"{name}: wait"] = float(waits.mean())
         out[f"{name}: least"] = float(waits.min())
         out[f"{name}: most"] = float(waits.max())
@@ -206,6 +212,16 @@ def errors(frame, parameter: str, column: str):
     return frame.groupby(parameter)[column].sem().fillna(0.0)
 
 
-def headline(frame):
-    """Return the runs under the first reading, for figures."""
-    return frame[frame["reading"] == "default"] if "reading" in frame else frame
+def under(frame, reading: str = "default"):
+    """Return the frame of runs that measure every reading, with the columns of this one alone.
+
+    Their names lose the reading that they begin with.
+    """
+    others = tuple(f"{name}: " for name in READINGS if name != reading)
+    own = frame[[column for column in frame.columns if not column.startswith(others)]]
+    return own.rename(columns=lambda column: column.removeprefix(f"{reading}: "))
+
+
+def read(runs: Runs) -> Runs:
+    """Return the runs with the columns of the reading that is judged, under their plain names."""
+    return replace(runs, frame=under(runs.frame, runs.reading))

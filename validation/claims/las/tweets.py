@@ -11,6 +11,7 @@ from ...figures import COLOURS, PAPER, new_figure
 from ...judging import Runs, all_of, at_least, at_most, between, finding, greater, mean, printed, ratio
 from .mentions import TWEETS, draw
 from .readings import (
+    BASE_LINE,
     EPSILON,
     KNOWLEDGE,
     LAS,
@@ -19,6 +20,7 @@ from .readings import (
     REPORTS,
     STRAW_MAN,
     papers_shedders,
+    read,
 )
 
 SETUP = (
@@ -37,10 +39,19 @@ CONTROLS: dict[str, tuple[str, dict[str, Any]]] = {
 }
 
 
+# What figure 7 has a line for.
+LINES = {
+    **{f"default: {name}": name for name in (LAS, STRAW_MAN, KNOWLEDGE)},
+    **{name: name for name in CONTROLS},
+    **{f"{reading}: {LAS}": f"{LAS}, key: {reading}" for reading in ("field", "profile")},
+}
+
+
 def _tweets(tweets: int, seed: int) -> dict[str, Any]:
     """Run the shedders on the stand-in for the tweets, at exactly the operator's capacity.
 
-    Under every reading: a column is named by reading, shedder and what it holds.
+    Under every reading: a column is named by reading, shedder and what it holds; a control has no
+    reading.
     """
     from streamlb import simulate_shedding
 
@@ -53,22 +64,23 @@ def _tweets(tweets: int, seed: int) -> dict[str, Any]:
         "at_1_ms": float((came.costs == 1).mean()),
         "top": float(np.unique(came.entity, return_counts=True)[1].max() / tweets),
     }
-    known: dict[str, Any] = {}  # of Straw-Man and Full Knowledge, who do not look at keys
-    for reading in OF_TWEETS:
-        key = READINGS[reading].options.get("key", "entity")
-        shedders = papers_shedders(reading)
-        chosen = {name: shedders[name] for name in (LAS, STRAW_MAN, KNOWLEDGE)}
-        for name, (policy, options) in (chosen | (CONTROLS if reading == "default" else {})).items():
-            run = f"{policy} {options}"
-            result = known.get(run)
-            if result is None:
-                result = simulate_shedding(keys[key], came.costs, policy, THRESHOLD, 0.0, seed, **options)
-                if policy != "load_aware":
-                    known[run] = result
-            out[f"{reading}: {name}: completion"] = result.average_completion
-            out[f"{reading}: {name}: drop"] = result.dropped_ratio
-            if name == LAS or reading == "default":
-                out[f"{reading}: {name}: series"] = np.nan_to_num(result.windows(tweets // DOTS)["completion"]).tolist()
+    shedders: dict[str, tuple[str, dict[str, Any], str]] = {
+        f"{reading}: {name}": (*shedder, READINGS[reading].options.get("key", "entity"))
+        for reading in OF_TWEETS
+        for name, shedder in papers_shedders(reading).items()
+        if name != BASE_LINE
+    }
+    shedders |= {name: (*shedder, "entity") for name, shedder in CONTROLS.items()}
+    known: dict[str, Any] = {}
+    for name, (policy, options, key) in shedders.items():
+        run = f"{policy} {options} {key if policy == 'load_aware' else ''}"  # the others do not look at keys
+        if run not in known:
+            result = simulate_shedding(keys[key], came.costs, policy, THRESHOLD, 0.0, seed, **options)
+            series = np.nan_to_num(result.windows(tweets // DOTS)["completion"]).tolist()
+            known[run] = result.average_completion, result.dropped_ratio, series
+        out[f"{name}: completion"], out[f"{name}: drop"], series = known[run]
+        if name in LINES:
+            out[f"{name}: series"] = series
     return out
 
 
@@ -87,12 +99,9 @@ def _figure_tweets(frame, profile):
         "average completion latency (ms)",
         size=(7.2, 4.2),
     )
-    lines = [("default", name) for name in (LAS, STRAW_MAN, KNOWLEDGE, *CONTROLS)]
-    lines += [(reading, LAS) for reading in ("field", "profile")]
-    for number, (reading, name) in enumerate(lines):
-        series = np.array(frame[f"{reading}: {name}: series"].tolist()).mean(axis=0)
+    for number, (name, label) in enumerate(LINES.items()):
+        series = np.array(frame[f"{name}: series"].tolist()).mean(axis=0)
         at = (np.arange(series.size) + 1) * int(frame["tweets"].iloc[0]) // series.size
-        label = name if reading == "default" else f"{name}, key: {reading}"
         axes.plot(at, series, "-", color=COLOURS[number], label=label)
     axes.axhline(THRESHOLD + 9.7, color=PAPER, ls="--", label="τ + mean cost")
     axes.set_yscale("log")
@@ -111,9 +120,7 @@ def _stream(runs: Runs) -> str:
 
 def _controls(runs: Runs, what: str, form: str) -> str:
     """Return the controls' numbers in a sentence."""
-    return (
-        " Controls: " + ", ".join(f"{name} {mean(runs[f'default: {name}: {what}']):{form}}" for name in CONTROLS) + "."
-    )
+    return " Controls: " + ", ".join(f"{name} {mean(runs[f'{name}: {what}']):{form}}" for name in CONTROLS) + "."
 
 
 @claim(
@@ -129,7 +136,8 @@ def _controls(runs: Runs, what: str, form: str) -> str:
     "reading.",
 )
 def _judge_tweets(runs):
-    time = {name: runs[f"{runs.reading}: {name}: completion"] for name in (LAS, STRAW_MAN, KNOWLEDGE)}
+    runs = read(runs)
+    time = {name: runs[f"{name}: completion"] for name in (LAS, STRAW_MAN, KNOWLEDGE)}
     near, far = ratio(time[LAS], time[KNOWLEDGE]), ratio(time[STRAW_MAN], time[LAS])
     return finding(
         ", ".join(f"{name} {mean(one):.0f}" for name, one in time.items())
@@ -153,12 +161,10 @@ def _judge_tweets(runs):
     amended="Straw-Man's drops were judged with it; they are LAS-F7b-v.",
 )
 def _judge_tweet_drops(runs):
+    runs = read(runs)
     return finding(
-        ", ".join(f"{name} {mean(runs[f'{runs.reading}: {name}: drop']):.2%}" for name in (LAS, KNOWLEDGE)),
-        value=all_of(
-            between(runs[f"{runs.reading}: {name}: drop"], 0.045, 0.105, f"{name}, dropped")
-            for name in (LAS, KNOWLEDGE)
-        ),
+        ", ".join(f"{name} {mean(runs[f'{name}: drop']):.2%}" for name in (LAS, KNOWLEDGE)),
+        value=all_of(between(runs[f"{name}: drop"], 0.045, 0.105, f"{name}, dropped") for name in (LAS, KNOWLEDGE)),
         note=_stream(runs) + _controls(runs, "drop", ".2%"),
     )
 
@@ -173,5 +179,6 @@ def _judge_tweet_drops(runs):
     amended="Was judged with LAS-F7b.",
 )
 def _judge_straw_man(runs):
-    share = runs[f"{runs.reading}: {STRAW_MAN}: drop"]
+    runs = read(runs)
+    share = runs[f"{STRAW_MAN}: drop"]
     return finding(f"{STRAW_MAN} {mean(share):.3%}", value=at_most(share, 0.005, "Straw-Man, dropped"))
