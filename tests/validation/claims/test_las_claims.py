@@ -267,10 +267,12 @@ def test_the_paper_profile_is_no_smaller(name):
 
 
 def test_the_papers_sizes():
+    """At least the paper's 100 associations at the first look; its 5,000 runs by the last."""
     experiment = EXPERIMENTS["las_levels"]
     rows = experiment.grid("paper")
-    assert experiment.seeds.looks("paper")[-1] == 100  # associations
-    assert {row["orders"] for row in rows} == {50}
+    looks, (orders,) = experiment.seeds.looks("paper"), {row["orders"] for row in rows}
+    assert looks[0] >= 100
+    assert looks[-1] * orders >= 5_000
     assert len({row["underprovisioning"] for row in rows}) == 11
 
 

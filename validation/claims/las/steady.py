@@ -39,15 +39,19 @@ SETUP = (
 CLAIMS: list[Claim] = []
 claim = claims_into(CLAIMS, paper="LAS", kind="b", setup=SETUP, readings=OF_A_STEADY_LOAD)
 
-SEEDS = Seeds(quick=(16, 81), paper=(20, 100))
+SEEDS = Seeds(quick=(24, 274), paper=(100, 1_000))
 OTHERS = (("sum", KNOWLEDGE), ("factor", KNOWLEDGE), ("factor", STRAW_MAN), ("cold", LAS))  # in figures
 LARGE = 10 * THRESHOLD  # what is called huge, or bad
 ALIKE = 1.5  # ms: what is called the same level
 
 
 def orders(profile: str) -> int:
-    """Return how many orders of a stream each association has; the paper has 50."""
-    return 4 if profile == "quick" else 50
+    """Return how many orders of a stream each association has.
+
+    The paper has 50 of each of 100 associations. These differ by more than the orders of one do, so
+    that more of them, with fewer orders, say more.
+    """
+    return 1 if profile == "quick" else 10
 
 
 def _grid(profile: str, points: list[dict[str, float]]) -> list[dict[str, Any]]:
