@@ -11,8 +11,9 @@ State: load, meta and sketch as in `head`; hot int64, what is known of hot keys:
 then for each source records RECORD[room] of its hot counters, order int32[room], the hot counters
 with the largest first, and history CHANGE[512]; then, for all sources together, entries
 ENTRY[room], an index of keys whose workers are listed, stamps int32[workers] and shares
-float64[room], both scratch, and workers int32[room], the lists themselves. A key's list does not
-depend on the source, so that all sources share it.
+float64[room], both scratch, and workers[room], the lists themselves, in 16 bits for each worker
+where that is enough and else in 32. A key's list does not depend on the source, so that all sources
+share it.
 """
 
 from __future__ import annotations
@@ -73,7 +74,7 @@ LISTS = record(
         ("fixed", "i8"),  # a d that was given, or 0
         ("records", "i8"),  # the room for records of each source, a power of two
         ("entries", "i8"),  # the room for entries, a power of two
-        ("room", "i8"),  # the room for listed workers
+        ("room", "i8"),  # the room for listed workers, a multiple of four
         ("known", "i8"),  # how many keys have a list
         ("filled", "i8"),  # how much of the room for listed workers is used
         ("stamp", "i8"),  # the last one given
@@ -97,10 +98,11 @@ ENTRY = record([("key", "u8"), ("place", "i8"), ("length", "i8")])
 CHANGE = record([("sent", "i8"), ("d", "i8")])
 
 # What a kernel knows of hot keys: LISTS, the three parts of one source, and the four parts that all
-# share.
-Hot = namedtuple("Hot", ["lists", "records", "order", "history", "entries", "stamps", "shares", "workers"])
+# share. `short` and `workers` are the lists as uint16 and as int32, only one of which they are.
+Hot = namedtuple("Hot", ["lists", "records", "order", "history", "entries", "stamps", "shares", "short", "workers"])
 
 _HISTORY = 512
+_SHORT = 2**16  # up to so many workers are listed in 16 bits each
 _FIRST_RECORDS = 256
 _FIRST_ENTRIES = 64
 _HEADER, _RECORD, _ENTRY, _CHANGE = (dtype.itemsize // 8 for dtype in (LISTS, RECORD, ENTRY, CHANGE))
@@ -124,6 +126,7 @@ def hot_of(hot, number, shape, records, entries):
         hot[shared:stamps].view(ENTRY),
         hot[stamps:shares].view(np.int32),
         hot[shares : shares + records].view(np.float64),
+        hot[shares + records :].view(np.uint16),
         hot[shares + records :].view(np.int32),
     )
 
@@ -228,7 +231,7 @@ def _enlist(slot, place, source, hot):
     _solve(source, hot)
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)  # compiled for lists of either width, so not cached itself
 def list_candidates(h, distinct, workers, stamp, stamps, out):
     """Write the first out.size workers of a key with hash `h`.
 
@@ -274,10 +277,14 @@ def _list_workers(key, place, source, hot):
         entry.place = lists.filled
         entry.length = min(workers, max(8, choices + choices // 16))
         lists.filled += entry.length
-        out = hot.workers[entry.place : lists.filled]
-        h = key_hash(key, source.family)
-        list_candidates(h, source.settings.distinct != 0, workers, lists.stamp, hot.stamps, out)
-        if lists.filled + workers > hot.workers.size or 2 * (lists.known + 1) > hot.entries.size:
+        h, distinct = key_hash(key, source.family), source.settings.distinct != 0
+        if workers <= _SHORT:
+            out = hot.short[entry.place : lists.filled]
+            list_candidates(h, distinct, workers, lists.stamp, hot.stamps, out)
+        else:
+            long = hot.workers[entry.place : lists.filled]
+            list_candidates(h, distinct, workers, lists.stamp, hot.stamps, long)
+        if lists.filled + workers > lists.room or 2 * (lists.known + 1) > hot.entries.size:
             source.settings.full = 1
     record.entry = at + np.uint64(1)
 
@@ -299,7 +306,7 @@ def _floor_of(load, own):
     return level
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@njit(nogil=True, forceinline=True)  # compiled for lists of either width, so not cached itself
 def _least_candidate(record, load, floor, candidates, rotate):
     """Return the least loaded candidate; of several the first, or in turn the next.
 
@@ -349,8 +356,10 @@ def _hot_worker(key, place, source, hot):
         if record.at >= d:
             record.at %= d
         record.d, record.rest, record.low = d, 0, -1
-    candidates = hot.workers[begin : begin + d]
-    return _least_candidate(record, load, _floor_of(load, own), candidates, own.rotate)
+    floor = _floor_of(load, own)
+    if load.size <= _SHORT:
+        return _least_candidate(record, load, floor, hot.short[begin : begin + d], own.rotate)
+    return _least_candidate(record, load, floor, hot.workers[begin : begin + d], own.rotate)
 
 
 @njit(nogil=True, forceinline=True)
@@ -517,7 +526,7 @@ class DChoices(HeadGrouping):
         _, own = self._records(meta)
         own["rotate"], own["start"] = self.ties == "rotate", own["next"]
         own["choices"] = min(self.choices or 2, self.workers)
-        sizes = (_FIRST_RECORDS, _FIRST_ENTRIES, 2 * self.workers)
+        sizes = (_FIRST_RECORDS, _FIRST_ENTRIES, _list_room(2 * self.workers))
         hot = np.zeros(self._hot_size(*sizes), np.int64)
         self._note_hot(hot, *sizes)
         return load, meta, sketch, hot
@@ -531,7 +540,8 @@ class DChoices(HeadGrouping):
 
     def _hot_size(self, records: int, entries: int, room: int) -> int:
         """Return how many words `hot` takes."""
-        shared = entries * _ENTRY + (self.workers + 1) // 2 + records + room // 2
+        lists = room // (4 if self.workers <= _SHORT else 2)
+        shared = entries * _ENTRY + (self.workers + 1) // 2 + records + lists
         return _HEADER + self.sources * _block_size(records) + shared
 
     def _hot_sizes(self) -> tuple[int, int, int]:
@@ -564,7 +574,7 @@ class DChoices(HeadGrouping):
             wanted = self._count_listed()
             d = int(min(own["choices"].max(), self.workers - 1))
             need = wanted * min(self.workers, max(8, d + d // 16))
-            room = max(room, (2 * self.workers + need + need // 8) // 2 * 2)
+            room = max(room, _list_room(2 * self.workers + need + need // 8))
             while entries < 4 * wanted:
                 entries *= 2
         elif records == before:
@@ -597,7 +607,7 @@ class DChoices(HeadGrouping):
         # into batches.
         load, meta, sketch, old = super()._settled()
         records = _room_for(int(self._records(meta)[1]["records"].max()), _FIRST_RECORDS)
-        sizes = (records, _FIRST_ENTRIES, 2 * self.workers)
+        sizes = (records, _FIRST_ENTRIES, _list_room(2 * self.workers))
         hot = np.zeros(self._hot_size(*sizes), np.int64)
         self._spread_hot(old, self._hot_sizes()[0], hot, sizes)
         return load, meta, sketch, hot
@@ -650,3 +660,8 @@ def _room_for(records: int, least: int) -> int:
 def _block_size(records: int) -> int:
     """Return how many words of `hot` belong to each source, see `hot_of`."""
     return records * _RECORD + records // 2 + _HISTORY * _CHANGE
+
+
+def _list_room(workers: int) -> int:
+    """Return the room for so many listed workers, which fills whole words of `hot`."""
+    return (workers + 3) // 4 * 4

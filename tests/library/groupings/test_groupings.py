@@ -311,6 +311,19 @@ def test_no_key_loses_its_first_two_workers_when_it_turns_hot():
             assert (len(set(ref)) == 20) is distinct
 
 
+@pytest.mark.parametrize("workers", [2**16, 2**16 + 1, 200_000])
+def test_lists_of_either_width(workers):
+    """Up to 2**16 workers are listed in 16 bits; a hot key comes to all of its own either way."""
+    for key in (3, 2**64 - 1):
+        grouping = DChoices(workers, choices=300, theta=0.1, capacity=20, seed=2)
+        routed = grouping.route_many(np.full(1000, key, np.uint64))
+        expected = d_choices.first_workers(key, 2, 300, workers)
+        assert expected.max() > 0.98 * workers
+        assert set(routed.tolist()) == set(expected.tolist())
+        again = DChoices.from_state(grouping.state())
+        assert again.route_many([key] * 700).tolist() == grouping.route_many([key] * 700).tolist()
+
+
 @pytest.mark.parametrize("name", ALL)
 def test_options_show_in_the_signature_and_a_wrong_one_names_the_class(name):
     grouping = getattr(streamlb, name)
