@@ -163,8 +163,9 @@ def geometric_mean(sample: Sample) -> Estimate:
     of_logs = mean(sample.map(np.log))
 
     def interval(alpha: float) -> tuple[float, float]:
-        low, high = of_logs.interval(alpha)
-        return float(np.exp(low)), float(np.exp(high))
+        with np.errstate(over="ignore"):  # a few seeds say so little that the upper end is infinite
+            low, high = np.exp(of_logs.interval(alpha))
+        return float(low), float(high)
 
     return Estimate(float(np.exp(of_logs.point)), interval, of_logs.seeds, of_logs.cells)
 

@@ -27,3 +27,9 @@ def test_a_ratio_and_its_inverse_say_the_same():
 def test_zero_is_refused():
     with pytest.raises(ValueError, match=r"gain needs values above 0, got 0.0"):
         geometric_mean(Sample([0, 1], [1.0, 0.0], name="gain"))
+
+
+def test_two_seeds_far_apart_say_nothing_about_the_upper_end():
+    estimate = geometric_mean(Sample([0, 1], [0.1, 1000.0]))
+    low, high = estimate.interval(1e-4)
+    assert (low, high) == (0.0, float("inf"))

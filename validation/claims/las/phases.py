@@ -13,7 +13,7 @@ import numpy as np
 
 from ...claim import Claim, Experiment, Seeds, claims_into
 from ...figures import COLOURS, PAPER, panels
-from ...judging import Runs, all_of, at_least, at_most, between, finding, greater, less, mean, reported
+from ...judging import Runs, all_of, at_least, at_most, between, finding, geometric_mean, greater, less, mean, reported
 from .readings import KNOWLEDGE, LAS, OF_PHASES, PAPERS_FOUR, READINGS, STRAW_MAN, papers_shedders
 
 THRESHOLD, PHASE, JUMP = 64.0, 20_000, 4_000
@@ -107,15 +107,15 @@ def _last(runs: Runs, letter: str) -> str:
 
 
 def _factor(a, b):
-    """Return the logarithm to base 2 of a over b, run by run, as waits have long tails.
+    """Return how many times a is b, as a geometric mean: waits have long tails.
 
     Waits below a tenth of a millisecond, such as those where nothing was kept, count as a tenth.
     """
-    return a.map(_log) - b.map(_log)
+    return geometric_mean(a.map(_not_zero) / b.map(_not_zero))
 
 
-def _log(values):
-    return np.log2(np.maximum(values, 0.1))
+def _not_zero(waits):
+    return np.maximum(waits, 0.1)
 
 
 def draw(frame, names, title):
@@ -165,7 +165,9 @@ def _judge_a(runs):
         f"{_told(runs, 'A')}; last window: {_last(runs, 'A')} ms",
         shape=all_of(
             _near(runs, "A"),
-            at_least(_factor(window(runs, STRAW_MAN, "A"), window(runs, LAS, "A")), 1.0, "last waits, doublings"),
+            at_least(
+                _factor(window(runs, STRAW_MAN, "A"), window(runs, LAS, "A")), 2.0, "last waits, Straw-Man over LAS"
+            ),
             (
                 greater(drop_in(runs, name, "A"), drop_in(runs, STRAW_MAN, "A"), f"{name} drops more than Straw-Man")
                 for name in (LAS, KNOWLEDGE)
@@ -196,7 +198,9 @@ def _judge_b(runs):
                 for name in PAPERS_THREE
             ),
             (
-                between(_factor(wait_in(runs, name, "B"), window(runs, name, "A")), -1, 1, f"{name}, doublings since A")
+                between(
+                    _factor(wait_in(runs, name, "B"), window(runs, name, "A")), 0.5, 2.0, f"{name}, B over end of A"
+                )
                 for name in PAPERS_THREE
             ),
         ),
@@ -354,7 +358,7 @@ def _judge_restored(runs):
         f"{_told(runs, 'G')}; last window: {_last(runs, 'G')} ms",
         shape=all_of(
             _near(runs, "G"),
-            between(_factor(wait_in(runs, LAS, "G"), window(runs, LAS, "F")), -1, 1, "LAS, doublings since F"),
+            between(_factor(wait_in(runs, LAS, "G"), window(runs, LAS, "F")), 0.5, 2.0, "LAS, G over end of F"),
             at_least(window(runs, STRAW_MAN, "G"), 10 * THRESHOLD, "Straw-Man, last window of G, ms"),
         ),
         note=f"Last window of F: {_last(runs, 'F')} ms. LAS drops in G until it has paid for phase F and learnt the old "
