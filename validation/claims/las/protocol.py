@@ -256,7 +256,8 @@ SPACE = Experiment(
 def _judge_space(runs: Runs):
     frame = runs.frame
     few = frame["cells"] == frame["cells"].min()
-    fixed = float(frame["bits"][few].max())  # what holds the smallest matrices, nearly all of it fixed
+    # What holds the smallest matrices, nearly all of it fixed.
+    fixed = float(frame["bits"][few].max())
     wrong = frame["bits"] > fixed + 8 * 64 * frame["cells"]
     spread = frame.groupby(["delta", "epsilon"])["bits"].agg(lambda bits: bits.max() - bits.min()).max()
     slope = (frame["bits"].max() - frame["bits"].min()) / (frame["cells"].max() - frame["cells"].min())

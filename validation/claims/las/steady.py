@@ -40,7 +40,8 @@ CLAIMS: list[Claim] = []
 claim = claims_into(CLAIMS, paper="LAS", kind="b", setup=SETUP, readings=OF_A_STEADY_LOAD)
 
 SEEDS = Seeds(quick=(24, 274), paper=(100, 1_000))
-OTHERS = (("sum", KNOWLEDGE), ("factor", KNOWLEDGE), ("factor", STRAW_MAN), ("cold", LAS))  # in figures
+# Of other readings, in figures.
+OTHERS = (("sum", KNOWLEDGE), ("factor", KNOWLEDGE), ("factor", STRAW_MAN), ("cold", LAS))
 LARGE = 10 * THRESHOLD  # what is called huge, or bad
 ALIKE = 1.5  # ms: what is called the same level
 

@@ -73,7 +73,8 @@ def _tweets(tweets: int, seed: int) -> dict[str, Any]:
     shedders |= {name: (*shedder, "entity") for name, shedder in CONTROLS.items()}
     known: dict[str, Any] = {}
     for name, (policy, options, key) in shedders.items():
-        run = f"{policy} {options} {key if policy == 'load_aware' else ''}"  # the others do not look at keys
+        # The others do not look at keys.
+        run = f"{policy} {options} {key if policy == 'load_aware' else ''}"
         if run not in known:
             result = simulate_shedding(keys[key], came.costs, policy, THRESHOLD, 0.0, seed, **options)
             series = np.nan_to_num(result.windows(tweets // DOTS)["completion"]).tolist()
