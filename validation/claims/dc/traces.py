@@ -35,7 +35,8 @@ DRAWN = SCHEMES[:4]
 WORKERS = (5, 10, 20, 50, 100)
 LARGE = (50, 100)
 READ = ("printed", "default")
-TABLE_I = {"WP": ("22", "2.9", "9.32%"), "TW": ("1200", "31", "2.67%"), "CT": (".690", ".0029", "3.29%")}  # millions
+# Messages and keys in millions, and the share of the top key.
+TABLE_I = {"WP": ("22", "2.9", "9.32%"), "TW": ("1200", "31", "2.67%"), "CT": (".690", ".0029", "3.29%")}
 SETUP = (
     "The data sets are private. Stand-ins: Zipf streams with the printed numbers of messages and keys and the printed "
     "top share, as drawn (quick: WP a twentieth, TW 200,000 keys and 10⁶ messages; paper: routed are the first 60 "
