@@ -265,7 +265,8 @@ class Contract:
                 self.play(made, part[:cut])
                 before, data = self.seen(made), state()
                 kept = plain(data)
-                twin = self.renew(made, lambda old, data=data: type(old).from_state(data))
+                restored = type(self.bare(made)).from_state(data)
+                twin = self.renew(made, functools.partial(_instead, restored))
                 text = f"{given}, restored from its state after {cut}"
                 self.same_look(text, "state() not to change the object", before, self.seen(made))
                 self.same_future(text, "an object that goes on as the original", made, twin, part[cut:])
