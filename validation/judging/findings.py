@@ -70,8 +70,8 @@ class Decision:
     `shape` and `value` are "holds", "fails", "undecided" or "" where the paper states none.
     `estimate`, `low` and `high` belong to the check on which the verdict hangs: that of the value,
     or of the shape where it fails or no value is stated; `label` says which, and `region` where it
-    must lie. `of_value` are the same three numbers for the value. `cells` are the settings that need
-    more seeds, and None stands for all. `checks` is how many checks with noise share the
+    must lie. `of_value` are the same three numbers for the value. `cells` are the settings that
+    need more seeds, and None stands for all. `checks` is how many checks with noise share the
     error.
     """
 
