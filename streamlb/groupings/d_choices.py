@@ -24,16 +24,19 @@ from dataclasses import KW_ONLY, dataclass
 import numpy as np
 
 from streamlb import _check
-from streamlb._jit import njit, record
+from streamlb._jit import likely, njit, record
 from streamlb._options import checked, takes
 from streamlb.groupings.base import MAX_WORKERS, weight_of
 from streamlb.groupings.head import (
     CURSOR,
     HEAD,
+    SPAN,
     HeadGrouping,
     HeadOptions,
+    count_key,
     count_message,
     cursor_of,
+    home_in,
     is_hot,
     keep_cursor,
     lacks_room,
@@ -43,14 +46,15 @@ from streamlb.groupings.head import (
     registers_of,
     second_choice,
     send_tail,
+    send_to_all,
     settings_of,
+    share_at,
     source_at,
-    to_least,
     write_homes,
 )
 from streamlb.groupings.solve_d import fewest_choices
-from streamlb.hashing import BLOCK, candidate, first_candidate, hash_one, key_hash, mix
-from streamlb.sketches.space_saving import count_at, find_slot, home_of
+from streamlb.hashing import candidate, first_candidate, hash_one, key_hash, mix
+from streamlb.sketches.space_saving import count_at, error_at, find_slot, home_of
 
 # Each source's registers.
 SOURCE = record(
@@ -85,7 +89,7 @@ RECORD = record(
     [
         ("low", "i8"),
         ("slot", "i4"),  # the counter's slot + 1; 0: no record
-        ("listed", "i4"),  # 1: in `order`
+        ("ready", "i4"),  # 0: not in `order`; else the d that it is ready for, or 1
         ("entry", "i4"),  # the place of its list's entry + 1; 0: it has none
         ("d", "i4"),  # the d with which it was last used, 0 before
         ("at", "i4"),  # the place in the list of the worker that it took last
@@ -102,6 +106,7 @@ CHANGE = record([("sent", "i8"), ("d", "i8")])
 Hot = namedtuple("Hot", ["lists", "records", "order", "history", "entries", "stamps", "shares", "short", "workers"])
 
 _HISTORY = 512
+_FEW = 16  # of so few workers the least is found without the least load of all
 _SHORT = 2**16  # up to so many workers are listed in 16 bits each
 _FIRST_RECORDS = 256
 _FIRST_ENTRIES = 64
@@ -144,6 +149,7 @@ def _reenter(held, records):
         place = find_slot(np.int64(held[i].slot) - 1, records)
         records[place] = held[i]
         records[place].entry = 0
+        records[place].ready = min(1, records[place].ready)
 
 
 @njit(cache=True, nogil=True, forceinline=False)
@@ -151,7 +157,7 @@ def _forget(place, own, hot):
     """Take out a record, moving later ones back so that no search breaks."""
     records, order = hot.records, hot.order
     slot = np.int64(records[place].slot) - 1
-    if records[place].listed != 0:
+    if records[place].ready != 0:
         at = 0
         while order[at] != slot:
             at += 1
@@ -169,7 +175,7 @@ def _forget(place, own, hot):
         if ((place - np.uint64(records[place].slot - 1)) & mask) >= ((place - hole) & mask):
             records[hole] = records[place]
             hole = place
-    records[hole].slot = 0
+    records[hole].slot = records[hole].ready = 0
 
 
 @njit(cache=True, nogil=True)
@@ -194,7 +200,7 @@ def _solve(source, hot):
         slot = np.int64(order[i])
         count = count_at(slot, counters)
         if not is_hot(slot, count, source):
-            hot.records[find_slot(slot, hot.records)].listed = 0
+            hot.records[find_slot(slot, hot.records)].ready = 0
             continue
         at = found  # insertion: the list stays in order but for a few neighbours
         while at > 0 and count_at(order[at - 1], counters) < count:
@@ -225,7 +231,7 @@ def _enlist(slot, place, source, hot):
         own.records += 1
         if 4 * (own.records + 1) > 3 * hot.records.size:
             source.settings.full = 1
-    record.listed = 1
+    record.ready = 1
     hot.order[own.hot] = slot
     own.hot += 1
     _solve(source, hot)
@@ -338,49 +344,119 @@ def _least_candidate(record, load, floor, candidates, rotate):
 
 
 @njit(nogil=True, forceinline=True)
-def _hot_worker(key, place, source, hot):
-    """Return a hot key's worker."""
-    load, own = source.load, source.own
-    d = own.choices
-    if d >= load.size:
-        cursor = to_least(load, own.rotate, cursor_of(own))
-        keep_cursor(own, cursor)
-        return cursor.next
-    record = hot.records[place]
-    if record.entry == 0 or hot.entries[np.uint32(record.entry - 1)].length < d:
-        _list_workers(key, place, source, hot)
-    begin = hot.entries[np.uint32(record.entry - 1)].place
-    if record.d != d:
-        if record.d == 0:
-            record.at = own.start
-        if record.at >= d:
-            record.at %= d
-        record.d, record.rest, record.low = d, 0, -1
-    floor = _floor_of(load, own)
-    if load.size <= _SHORT:
-        return _least_candidate(record, load, floor, hot.short[begin : begin + d], own.rotate)
-    return _least_candidate(record, load, floor, hot.workers[begin : begin + d], own.rotate)
+def _is_ready(slot, source, hot):
+    """Return whether there is nothing to prepare before a hot key is sent."""
+    return hot.records[find_slot(slot, hot.records)].ready == source.own.choices
 
 
-@njit(nogil=True, forceinline=True)
-def _step(key, home, weight, source, hot):
-    own = source.own
-    slot, count = count_message(key, weight, source, home)
+@njit(nogil=True, forceinline=False)
+def _prepare(key, slot, source, hot):
+    """Do what a message that has been counted changes beside; return its slot, or -1: not hot.
+
+    It may have taken the counter of a key that was hot, d may be due to be solved for again, and
+    its key may be hot for the first time, or for the first time with this d.
+    """
+    own, records = source.own, hot.records
     if slot < 0:
         slot = ~slot
-        place = find_slot(slot, hot.records)
-        if hot.records[place].slot != 0:
+        place = find_slot(slot, records)
+        if records[place].slot != 0:
             _forget(place, own, hot)
     if own.sketch.total >= own.solve:
         _solve(source, hot)
-    if not is_hot(slot, count, source):
-        return send_tail(key, weight, source)
-    place = find_slot(slot, hot.records)
-    if hot.records[place].slot == 0 or hot.records[place].listed == 0:
+    if not is_hot(slot, count_at(slot, source.counters), source):
+        return np.int64(-1)
+    place = find_slot(slot, records)
+    if records[place].ready == 0:
         _enlist(slot, place, source, hot)
-    worker = _hot_worker(key, place, source, hot)
-    source.load[np.uint64(worker)] += weight
+    record, d = records[place], own.choices
+    if d < source.load.size and record.ready != d:
+        if record.entry == 0 or hot.entries[np.uint32(record.entry - 1)].length < d:
+            _list_workers(key, place, source, hot)
+        if record.d != d:
+            if record.d == 0:
+                record.at = own.start
+            if record.at >= d:
+                record.at %= d
+            record.d, record.rest, record.low = d, 0, -1
+    record.ready = d
+    return slot
+
+
+@njit(nogil=True, forceinline=True)
+def _send(key, slot, weight, source, hot):
+    """Add a message to a worker of its key: a hot key's slot, whose list is made, or -1."""
+    if slot < 0:
+        return send_tail(key, weight, source)
+    load, own = source.load, source.own
+    record = hot.records[find_slot(slot, hot.records)]
+    floor = _floor_of(load, own) if own.choices > _FEW else record.low
+    begin = hot.entries[np.uint32(record.entry - 1)].place
+    end = begin + own.choices
+    if load.size <= _SHORT:
+        worker = _least_candidate(record, load, floor, hot.short[begin:end], own.rotate)
+    else:
+        worker = _least_candidate(record, load, floor, hot.workers[begin:end], own.rotate)
+    load[np.uint64(worker)] += weight
     return worker
+
+
+@njit(nogil=True, forceinline=False)
+def _send_marked(keys, weights, begin, end, stride, source, hot, out):
+    """Send messages, a stride apart, whose keys' slots or -1 are in `out`, and write the workers."""
+    own = source.own
+    if own.choices >= source.load.size:
+        cursor = cursor_of(own)
+        for i in range(np.uint64(begin), np.uint64(end), np.uint64(stride)):
+            out[i], cursor = send_to_all(keys[i], weight_of(weights, i), out[i] >= 0, source, cursor)
+        keep_cursor(own, cursor)
+    else:
+        for i in range(np.uint64(begin), np.uint64(end), np.uint64(stride)):
+            out[i] = _send(keys[i], np.int64(out[i]), weight_of(weights, i), source, hot)
+
+
+@njit(nogil=True, forceinline=False)
+def _mark(keys, weights, begin, end, stride, source, hot, out):
+    """Count messages, a stride apart, and write the slots of those of hot keys, else -1.
+
+    Return the first message that is to be prepared, and the first that is not counted: where there
+    is nothing to prepare, for want of room or because all are counted, these are the same.
+    """
+    settings, own, counters, records = source.settings, source.own, source.counters, hot.records
+    if settings.full != 0:
+        return begin, begin
+    # What every message reads or changes stays in registers.
+    total, share, until, guard, choices = own.sketch.total, own.share, own.until, settings.guard, own.choices
+    mask = np.uint64(records.size - 1)
+    solve = own.solve
+    ready = stop = end
+    for i in range(np.uint64(begin), np.uint64(end), np.uint64(stride)):
+        weight = weight_of(weights, i)
+        total += weight
+        if total > until:
+            share, until = share_at(total, settings)
+        found, count = count_key(keys[i], home_in(out, i, keys[i], stride, counters.table), weight, source)
+        slot = max(found, ~found)
+        # Whether a key is hot is hard to foresee: no branch depends on it alone.
+        now = np.int64(count - (error_at(slot, counters) & guard) >= share)
+        out[i] = slot | (now - 1)
+        record = records[np.uint64(slot) & mask]
+        known = (record.slot ^ (slot + 1)) | (record.ready ^ choices)
+        if likely((total < solve) & (found >= 0) & ((known & -now) == 0)):
+            continue
+        if (
+            total >= solve
+            or (now != 0 and not _is_ready(slot, source, hot))
+            or (found < 0 and records[find_slot(slot, records)].slot != 0)
+        ):
+            out[i] = found
+            ready, stop = np.int64(i), np.int64(i) + stride
+            break
+        if settings.full != 0:
+            ready = stop = np.int64(i) + stride
+            break
+    own.sketch.total, own.share, own.until = total, share, until
+    return ready, stop
 
 
 @njit(cache=True, nogil=True)
@@ -392,15 +468,21 @@ def _route(key, source, weight, load, meta, sketch, hot):
     if lacks_room(weight, one):
         return -1
     settings.messages += 1
-    lists = lists_of(hot)
+    lists, own = lists_of(hot), one.own
+    its = hot_of(hot, number, load.shape, lists.records, lists.entries)
     key = np.uint64(key)
-    return _step(
-        key,
-        home_of(key, one.counters.table),
-        weight,
-        one,
-        hot_of(hot, number, load.shape, lists.records, lists.entries),
-    )
+    slot, count = count_message(key, weight, one, home_of(key, one.counters.table))
+    if slot < 0 or own.sketch.total >= own.solve:
+        slot = _prepare(key, slot, one, its)
+    elif not is_hot(slot, count, one):
+        slot = np.int64(-1)
+    elif not _is_ready(slot, one, its):
+        slot = _prepare(key, slot, one, its)
+    if own.choices < one.load.size:
+        return _send(key, slot, weight, one, its)
+    worker, cursor = send_to_all(key, weight, slot >= 0, one, cursor_of(own))
+    keep_cursor(own, cursor)
+    return worker
 
 
 @njit(cache=True, nogil=True)
@@ -419,15 +501,22 @@ def _route_many(keys, weights, source, load, meta, sketch, hot, out):
         if lacks_width(keys.size, weights, start, stride, one):
             settings.turn = turn
             return True
-        table, span = one.counters.table, BLOCK * stride
+        table, span = one.counters.table, stride * max(1, SPAN // stride)
         for begin in range(start, keys.size, span):
             end = min(begin + span, keys.size)
             write_homes(keys[begin:end], stride, table, out[begin:end])
-            for i in range(np.uint64(begin), np.uint64(end), np.uint64(stride)):
-                if settings.full != 0:
-                    settings.turn, settings.next = turn, np.int64(i)
+            # Counting and sending do not touch each other, so two small loops do what one would,
+            # faster, up to a message that changes what is known of hot keys.
+            sent = counted = begin
+            while sent < end:
+                ready, counted = _mark(keys, weights, counted, end, stride, one, its, out)
+                _send_marked(keys, weights, sent, min(ready, end), stride, one, its, out)
+                sent = ready
+                if ready < counted:
+                    out[ready] = _prepare(keys[ready], np.int64(out[ready]), one, its)
+                elif settings.full != 0:
+                    settings.turn, settings.next = turn, sent
                     return True
-                out[i] = _step(keys[i], np.uint64(np.uint32(out[i])), weight_of(weights, i), one, its)
         settings.next = 0
     settings.turn = 0
     settings.messages += keys.size

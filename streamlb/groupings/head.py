@@ -136,7 +136,7 @@ def sketch_of(row, room, table, high, registers):
 # The kernels below take registers of more than one type, so they are compiled into their callers
 # and not cached.
 @njit(nogil=True, forceinline=False)
-def _share_at(total, settings):
+def share_at(total, settings):
     """Return from which count a key is hot at this total, and up to which total that holds."""
     share = ceil_share(total, settings.over, settings.under, settings.theta)
     # The share stays the same until theta * total passes it. A part in 2**40 less than what the
@@ -173,17 +173,20 @@ def lacks_width(size, weights, first, stride, source):
 
 @njit(cache=True, nogil=True)
 def write_homes(keys, stride, table, out):
-    """Write each stride-th key's home in a sketch's index; the vector units do it for stride 1."""
+    """Write each key's home in a sketch's index, which the vector units do, if the stride is 1."""
     if stride == 1:
         for i in range(np.uint64(keys.size)):
-            out[i] = home_of(keys[i], table)
-    else:
-        for i in range(0, keys.size, stride):
             out[i] = home_of(keys[i], table)
 
 
 @njit(nogil=True, forceinline=True)
-def _offer(key, home, weight, source):
+def home_in(homes, i, key, stride, table):
+    """Return message i's home, which `write_homes` has written if the stride is 1."""
+    return np.uint64(np.uint32(homes[i])) if stride == 1 else home_of(key, table)
+
+
+@njit(nogil=True, forceinline=True)
+def count_key(key, home, weight, source):
     """Count a message, but not in the total; ask for room where it took the last free counter."""
     settings, counters = source.settings, source.counters
     slot, count = offer(key, home, weight, counters)
@@ -198,8 +201,8 @@ def count_message(key, weight, source, home):
     own = source.own
     own.sketch.total += weight
     if own.sketch.total > own.until:
-        own.share, own.until = _share_at(own.sketch.total, source.settings)
-    return _offer(key, home, weight, source)
+        own.share, own.until = share_at(own.sketch.total, source.settings)
+    return count_key(key, home, weight, source)
 
 
 @njit(nogil=True, forceinline=True)
@@ -225,8 +228,8 @@ def mark_hot(keys, weights, begin, end, stride, source, out):
         weight = weight_of(weights, i)
         total += weight
         if total > until:
-            share, until = _share_at(total, settings)
-        slot, count = _offer(keys[i], np.uint64(np.uint32(out[i])), weight, source)
+            share, until = share_at(total, settings)
+        slot, count = count_key(keys[i], home_in(out, i, keys[i], stride, source.counters.table), weight, source)
         out[i] = count - (error_at(max(slot, ~slot), source.counters) & guard) >= share
         if slot < 0 and settings.full != 0:
             stop = min(np.int64(i) + stride, end)
@@ -292,6 +295,16 @@ def to_least(load, rotate, cursor):
         else:
             at = cursor.next if rotate != 0 else 0
             end, wrap, level = load.size, at, least_load(load)
+
+
+@njit(nogil=True, forceinline=True)
+def send_to_all(key, weight, hot, source, cursor):
+    """Add a message of a key that may go to any worker if hot; return worker and cursor."""
+    if not hot:
+        return send_tail(key, weight, source), cursor
+    cursor = to_least(source.load, source.own.rotate, cursor)
+    source.load[np.uint64(cursor.next)] = cursor.least + weight
+    return cursor.next, cursor
 
 
 @dataclass(frozen=True)
