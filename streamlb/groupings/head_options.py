@@ -6,8 +6,6 @@ import math
 from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
-import numpy as np
-
 from streamlb import _check
 from streamlb._options import checked
 from streamlb.groupings.base import GroupingOptions
@@ -35,7 +33,7 @@ class HeadOptions(GroupingOptions):
             self,
             theta=theta,
             capacity=max(1000, 2 * least) if self.capacity is None else _capacity(self.capacity, least, theta),
-            guard=_flag("guard", self.guard),
+            guard=_check.flag("guard", self.guard),
             candidates=_check.choice("candidates", self.candidates, ("distinct", "independent")),
             ties=_check.choice("ties", self.ties, ("rotate", "first")),
         )
@@ -53,9 +51,3 @@ def _capacity(capacity: Any, least: int, theta: float) -> int:
     if capacity < least:
         raise ValueError(f"capacity must be at least {least} (1/theta) for theta={theta:g}, got {capacity}")
     return capacity
-
-
-def _flag(name: str, value: Any) -> bool:
-    if not isinstance(value, (bool, np.bool_)):
-        raise TypeError(f"{name} must be True or False, got {value!r}")
-    return bool(value)

@@ -28,7 +28,7 @@ from streamlb.sketches.space_saving import count_at, find_slot
 LISTS = record(
     [
         ("epsilon", "f8"),
-        ("fixed", "i8"),  # a d that was given, or 0
+        ("fixed", "i8"),  # a d that was given; 0: solved for; -1: the same without the switch
         ("records", "i8"),  # the room for records of each source, a power of two
         ("entries", "i8"),  # the room for entries, a power of two
         ("room", "i8"),  # the room for listed workers, a multiple of four
@@ -166,7 +166,8 @@ def _solve(source, hot):
     if hot.lists.fixed > 0:
         choices = min(hot.lists.fixed, workers)
     else:
-        choices = fewest_choices(shares[:found], workers, hot.lists.epsilon, source.settings.distinct != 0)
+        distinct, switch = source.settings.distinct != 0, hot.lists.fixed == 0
+        choices = fewest_choices(shares[:found], workers, hot.lists.epsilon, distinct, switch)
     if choices != own.choices:
         _note(choices, own, hot.history)
         own.choices = choices

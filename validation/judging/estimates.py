@@ -7,7 +7,7 @@ share the error is known only when the aspect is decided.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -147,26 +147,35 @@ def mean(sample: Sample) -> Estimate:
     return Estimate(centre, interval, n, sample.cells)
 
 
-def geometric_mean(sample: Sample) -> Estimate:
+def geometric_mean(sample: Sample, least: float = 0.0) -> Estimate:
     """Return the geometric mean of numbers above 0: what `mean` makes of their logarithms.
 
-    It is for ratios and times with a long tail, whose arithmetic mean hangs on a few seeds.
+    It is for ratios, times and loads with a long tail, whose arithmetic mean hangs on a few seeds.
+
+    Parameters
+    ----------
+    sample : Sample
+        Numbers above 0.
+    least : float, default 0
+        What smaller numbers count as, so that one of 0 has a logarithm.
 
     Examples
     --------
     >>> from streamlb.validation.judging import Sample, geometric_mean
-    >>> f"{geometric_mean(Sample(range(4), [0.5, 2.0, 0.25, 4.0])):.1f}"
-    '1.0 (0.0 to 1012.9)'
+    >>> f"{geometric_mean(Sample(range(20), [0.5, 2.0, 0.25, 4.0] * 5)):.1f}"
+    '1.0 (0.3 to 2.9)'
     """
-    if not (sample.values > 0).all():
-        raise ValueError(f"{sample.name or 'a geometric mean'} needs values above 0, got {sample.values.min()}")
-    of_logs = mean(sample.map(np.log))
+    values = np.maximum(sample.values, least)
+    if not (values > 0).all():
+        raise ValueError(f"{sample.name or 'a geometric mean'} needs values above 0, got {values.min()}")
+    logs = mean(Sample(sample.seeds, np.log(values), sample.cells, sample.name))
 
     def interval(alpha: float) -> tuple[float, float]:
-        low, high = of_logs.interval(alpha)
-        return float(np.exp(low)), float(np.exp(high))
+        low, high = logs.interval(alpha)
+        with np.errstate(over="ignore"):  # a few seeds that differ much: no upper end
+            return float(np.exp(low)), float(np.exp(high))
 
-    return Estimate(float(np.exp(of_logs.point)), interval, of_logs.seeds, of_logs.cells)
+    return replace(logs, point=float(np.exp(logs.point)), interval=interval)
 
 
 def ratio(above: Sample, below: Sample) -> Estimate:

@@ -163,7 +163,7 @@ FED = {
     ),
     "PIPE-S3l": Fed(true=SCHEDULE, false={"waiting_parts": 1}),
     **{
-        f"PIPE-{name}": Fed(true=CLUSTER, false=OTHER_CLUSTER, verdict="reported")
+        f"PIPE-{name}": Fed(true=CLUSTER, false=OTHER_CLUSTER, verdict="reported", seeds=2)
         for name in ("F8", "F9", "F10", "F11", "F12", "F13", "F14", "F15", "F17", "F17b", "F18", "A1", "A2")
     },
     "OWN-PIPE-1": Fed(

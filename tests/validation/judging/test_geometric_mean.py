@@ -27,3 +27,8 @@ def test_a_ratio_and_its_inverse_say_the_same():
 def test_zero_is_refused():
     with pytest.raises(ValueError, match=r"gain needs values above 0, got 0.0"):
         geometric_mean(Sample([0, 1], [1.0, 0.0], name="gain"))
+
+
+def test_what_is_less_counts_as_the_least():
+    found = geometric_mean(Sample(range(30), [0.0, 2.0] * 15), least=1.0)
+    assert found.point == pytest.approx(2**0.5)
