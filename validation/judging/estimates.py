@@ -111,12 +111,14 @@ def _if_agreed(point: float, scale: float, n: int, alpha: float) -> tuple[float,
 
     No spread is seen that an interval could be built on, but that n seeds agree leaves room for
     others: a share of up to 1 - alpha^(1/n) of all seeds may give something else. The interval
-    allows for this share to lie off by as much as the numbers are large. Where they are all 0 there
-    is no measure of what else might come, and nothing is known: a share of seeds is `proportion`,
-    and what cannot vary is `exact`.
+    allows for this share to lie off by as much as the numbers are large. Where all of them are 0
+    there is no measure of what else might come: then it is only asked that there are so many seeds
+    that they would not agree if half of all gave something else. A share of seeds is therefore
+    judged by `proportion`, which needs no such rule, and what cannot vary by `exact`.
     """
-    unseen = 1.0 - alpha ** (1.0 / n)
-    reach = unseen * scale if scale > 0 and n > 1 else np.inf
+    if n < 2 or (scale == 0 and 2.0 ** (1 - n) > alpha):
+        return -np.inf, np.inf
+    reach = (1.0 - alpha ** (1.0 / n)) * scale
     return point - reach, point + reach
 
 
