@@ -62,7 +62,7 @@ PHASES = Experiment(
     "las_phases",
     lambda profile: [{"reading": reading} for reading in OF_PHASES],
     _phases,
-    seeds=Seeds(quick=(40, 135), paper=(100, 500)),
+    seeds=Seeds(quick=(40, 203), paper=(100, 500)),
 )
 
 

@@ -89,7 +89,7 @@ RUNS = Experiment(
     "las_tweets",
     lambda profile: [{"tweets": TWEETS}],
     _tweets,
-    seeds=Seeds(quick=(12, 60), paper=(40, 200)),
+    seeds=Seeds(quick=(12, 90), paper=(40, 200)),
 )
 
 
