@@ -106,7 +106,7 @@ def _figure_tweets(frame, profile):
         axes.plot(at, series, "-", color=COLOURS[number], label=label)
     axes.axhline(THRESHOLD + 9.7, color=PAPER, ls="--", label="τ + mean cost")
     axes.set_yscale("log")
-    axes.legend(fontsize=8)
+    axes.legend(fontsize=8, loc="center right")
     return figure
 
 
