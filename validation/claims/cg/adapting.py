@@ -176,7 +176,7 @@ def _judge_thousand(runs: Runs) -> Finding:
 
 
 def _changing(scheme: str, control: str | None, messages: int, seed: int) -> dict[str, Any]:
-    """Simulate the whole day: a quarter is too short for the phases."""
+    """Simulate the whole day: four hours are too short for the phases."""
     from streamlb import fast_and_slow, wikipedia
 
     if scheme == "CG":
@@ -223,7 +223,7 @@ def _figure_changing(runs, profile):
     claimed="adapts very efficiently",
     criterion="shape: CG's longest queue is back below 1% of SG's at the end of each of the three phases",
     amended="CG was our pairing; one seed.",
-    setup=SIMULATED + " Here it is the whole day in both profiles: a quarter is too short for the phases.",
+    setup=SIMULATED + " Here it is the whole day in both profiles: four hours are too short for the phases.",
     experiment=CHANGING,
     readings=("printed", "lru", "long", "queue"),
     figure=_figure_changing,

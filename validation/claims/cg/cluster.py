@@ -13,6 +13,7 @@ from streamlb.analysis import saturated_throughput
 from ...claim import Claim, Experiment, Seeds, claims_into
 from ...figures import COLOURS, PAPER, new_figure, paper_line
 from ...judging import (
+    Estimate,
     Finding,
     Runs,
     all_of,
@@ -173,6 +174,14 @@ def _memory(runs: Runs):
     return pairs, text
 
 
+def _excess(pairs, scheme: str) -> Estimate:
+    """Return what a scheme needs above KG over what PKG needs above KG."""
+    above, below = pairs[scheme] - pairs["KG"], pairs["PKG"] - pairs["KG"]
+    if below.values.mean() > 0:
+        return ratio(above, below)
+    return Estimate(0.0, lambda alpha: (-np.inf, np.inf), len(below), above.cells | below.cells)  # anything may be
+
+
 MEMORY_NOTE = (
     "The paper's percentages are of the whole cluster's memory, of which keys are a part that the text does not give. "
     "What is held against them are ratios of differences to KG, in which that part cancels."
@@ -195,7 +204,7 @@ MEMORY_NOTE = (
 )
 def _judge_memory(runs: Runs) -> Finding:
     pairs, text = _memory(runs)
-    more = ratio(pairs["CG"] - pairs["KG"], pairs["PKG"] - pairs["KG"])
+    more = _excess(pairs, "CG")
     return finding(
         f"{text}; CG's excess over PKG's {more:.2f} (paper 1)",
         shape=all_of(
@@ -222,7 +231,7 @@ def _judge_memory(runs: Runs) -> Finding:
 )
 def _judge_shuffled_memory(runs: Runs) -> Finding:
     pairs, text = _memory(runs)
-    more = ratio(pairs["SG"] - pairs["KG"], pairs["PKG"] - pairs["KG"])
+    more = _excess(pairs, "SG")
     return finding(
         f"SG's excess over PKG's {more:.2f}; {text}",
         value=close_to(more, printed("4.67"), "SG's excess over PKG's"),
