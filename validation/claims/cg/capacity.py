@@ -45,7 +45,7 @@ SIMULATED = (
     "the day in the quick profile. Messages arrive evenly; capacities are such that shuffle "
     "grouping on equal workers runs at 80%; idle is below .75 and busy above .85 of capacity; signals are piggybacked."
 )
-SEEDS = Seeds(quick=(5, 12), paper=(5, 12))  # a run is a day of a cluster: few, but hardly random
+SEEDS = Seeds(quick=(5, 40), paper=(5, 20))  # a run is a day of a cluster: few, but hardly random
 CLAIMS: list[Claim] = []
 claim = claims_into(CLAIMS, paper="CG", kind="c", setup=SIMULATED)
 

@@ -100,7 +100,7 @@ def _cluster(scheme: str, control: str | None, slow: bool, profile: str, seed: i
     }
 
 
-CLUSTER = Experiment("cg_cluster", _grid, _cluster, seeds=Seeds(quick=(6, 30), paper=(5, 12)))
+CLUSTER = Experiment("cg_cluster", _grid, _cluster, seeds=Seeds(quick=(10, 120), paper=(5, 30)))
 
 
 def _by_scheme(runs: Runs, slow: bool, column: str):

@@ -48,7 +48,7 @@ def _memory(exponent: float, workers: int, messages: int, seed: int) -> dict[str
     }
 
 
-MEMORY = Experiment("cg_memory", _grid_memory, _memory, seeds=Seeds((6, 20), (6, 20)))
+MEMORY = Experiment("cg_memory", _grid_memory, _memory, seeds=Seeds((10, 60), (6, 30)))
 
 
 def _figure_memory(runs, profile):

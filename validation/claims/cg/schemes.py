@@ -39,7 +39,7 @@ ZIPF = Experiment(
     _grid_zipf,
     _zipf,
     cost=lambda row: row["messages"] * (3 if row["scheme"] in ("CH", "PoRC") else 1),
-    seeds=Seeds((6, 20), (4, 10)),
+    seeds=Seeds((10, 40), (4, 12)),
 )
 
 
