@@ -36,7 +36,8 @@ def real(
     high_open: bool = False,
 ) -> float:
     """Return `value` as a finite float within the interval; an open end excludes its bound."""
-    quick = type(value) is float  # what live calls give: the tests below take longer than some kernels
+    # Live calls give a float: the tests below would take longer than some kernels.
+    quick = type(value) is float
     if not quick and (isinstance(value, (bool, np.bool_)) or not isinstance(value, numbers.Real)):
         raise TypeError(f"{name} must be a real number, got {value!r} of type {type(value).__name__}")
     number = float(value)

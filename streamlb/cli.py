@@ -66,6 +66,9 @@ def _add_validate(commands) -> None:
         "validate",
         help="measure the papers' claims on Spark and write a report",
         description="Measure the claims of the five papers on Spark, judge each, and write a report with figures.",
+        epilog="Exit codes: 0 everything was measured and judged, whatever the verdicts; 1 a measurement or a judge "
+        "failed; 2 what was asked for cannot be done; 3 with --strict, a verdict differs from the baseline; 130 "
+        "interrupted.",
     )
     parser.add_argument(
         "--profile", choices=("quick", "paper"), default="quick", help="quick: minutes; paper: the papers' own sizes"
@@ -83,19 +86,51 @@ def _add_validate(commands) -> None:
     parser.add_argument(
         "--first-seed", type=int, default=0, metavar="N", help="add N to every seed, for a second, disjoint validation"
     )
+    parser.add_argument(
+        "--baseline", metavar="FILE", help="an earlier verdicts.parquet or .csv: print the claims whose words changed"
+    )
+    parser.add_argument("--strict", action="store_true", help="exit with 3 if anything differs from the baseline")
+    one = parser.add_argument_group("one seed of one claim, measured here without Spark and printed")
+    one.add_argument("--show", action="store_true", help="print the runs of --claim and what its judge makes of them")
+    one.add_argument("--claim", metavar="ID", help="the claim to show")
+    one.add_argument("--seed", type=int, metavar="S", help="the seed of the runs (default: the first one)")
+    one.add_argument("--setting", type=int, metavar="K", help="one setting of its grid, from 0 (default: all of them)")
     parser.set_defaults(run=_validate)
 
 
+def _usage_error(arguments: argparse.Namespace) -> str:
+    """Return what is wrong with the options together; nothing if they fit."""
+    for option in ("claim", "seed", "setting"):
+        if getattr(arguments, option) is not None and not arguments.show:
+            return f"--{option} goes with --show; `--claims` chooses what is validated"
+    if arguments.show and (arguments.claim is None or arguments.claims is not None):
+        return "--show needs --claim with the id of one claim"
+    if arguments.strict and arguments.baseline is None:
+        return "--strict needs --baseline with an earlier table of verdicts"
+    if arguments.first_seed < 0:
+        return f"--first-seed must be 0 or more, got {arguments.first_seed}"
+    return ""
+
+
 def _validate(arguments: argparse.Namespace) -> int:
+    wrong = _usage_error(arguments)
+    if wrong:
+        return _fail(wrong, 2)
     try:
         from streamlb.spark.session import SparkUnavailableError
+        from streamlb.validation.baseline import BaselineError, changes, read_baseline
         from streamlb.validation.engine import RunError
-        from streamlb.validation.validate import UsageError, select_claims, validate
-        from streamlb.validation.verdicts import JudgeError
+        from streamlb.validation.validate import UsageError, chosen_from, select_claims, validate
+        from streamlb.validation.verdicts import JudgeError, verdict_table
     except ImportError as error:
         return _fail(f"validation needs more packages ({error}): run `pip install 'streamlb[all]'`", 2)
     try:
-        select_claims(arguments.claims)  # before pyspark is asked for: a wrong id is then told at once
+        if arguments.show:
+            return _show(arguments)
+        # This comes before pyspark is asked for, so that a wrong id is told at once.
+        select_claims(arguments.claims)
+        # The new table may take the place of the old one, which is therefore read first.
+        before = read_baseline(arguments.baseline) if arguments.baseline is not None else None
         done = validate(
             arguments.claims,
             profile=arguments.profile,
@@ -105,13 +140,37 @@ def _validate(arguments: argparse.Namespace) -> int:
             first_seed=arguments.first_seed,
             say=_say,
         )
-    except (UsageError, SparkUnavailableError) as error:
+    except (UsageError, BaselineError, SparkUnavailableError) as error:
         return _fail(str(error), 2)
     except (RunError, JudgeError) as error:
         return _fail(f"{error}\nWhat was measured until then is kept: `--resume` goes on from here.", 1)
     print(_verdict_summary(done.judged))
     claims = f"{len(done.judged)} claim{'' if len(done.judged) == 1 else 's'}"
     print(f"\n{claims} in {done.seconds:.0f} s. Report: {done.report.resolve()}")
+    if before is None:
+        return 0
+    found = changes(chosen_from(before, arguments.claims), verdict_table(done.judged))
+    print(f"\nCompared with {arguments.baseline}: {f'{len(found)} changed' if found else 'nothing has changed'}")
+    for change in found:
+        print(f"  {change}")
+    return 3 if found and arguments.strict else 0
+
+
+def _show(arguments: argparse.Namespace) -> int:
+    from streamlb.validation.show import NothingToShowError, show
+    from streamlb.validation.validate import UsageError, select_claims
+
+    claims = select_claims(arguments.claim)
+    if len(claims) != 1:
+        raise UsageError(f"--claim must be the id of one claim, got {arguments.claim!r}, which are {len(claims)}")
+    try:
+        for line in show(claims[0], arguments.seed, arguments.setting, arguments.profile):
+            print(line, flush=True)
+    except NothingToShowError as error:
+        raise UsageError(str(error)) from error
+    except BrokenPipeError:
+        # Whoever reads has seen enough; nothing more may be written, not even at the end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return 0
 
 

@@ -30,7 +30,9 @@ _M1 = np.uint64(0xBF58476D1CE4E5B9)
 _M2 = np.uint64(0x94D049BB133111EB)
 _S30, _S27, _S31, _S32, _S33, _S29 = (np.uint64(s) for s in (30, 27, 31, 32, 33, 29))
 _LOW32 = np.uint64(0xFFFFFFFF)
-BLOCK = 256  # how many keys a batch kernel hashes at a time: what it writes on the way stays in the nearest cache
+# How many keys a batch kernel hashes at a time; what it writes on the way stays in the nearest
+# cache.
+BLOCK = 256
 
 
 @njit(cache=True, nogil=True, forceinline=True)
@@ -47,7 +49,8 @@ def fast_range(h, n):
     return np.int64(((h >> _S32) * np.uint64(n)) >> _S32)
 
 
-Family = namedtuple("Family", "add times")  # the two words of a seed, uint64 each; a kernel makes them once
+# The two words of a seed, uint64 each, which a kernel makes once.
+Family = namedtuple("Family", "add times")
 
 
 @njit(cache=True, nogil=True, forceinline=True)

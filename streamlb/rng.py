@@ -91,7 +91,7 @@ def _build_alias(scaled, stack, table):
 
 
 def alias_table(pmf: np.ndarray) -> np.ndarray:
-    """Return the alias table of a distribution: uint64[n], one look-up a draw.
+    """Return the alias table of a distribution: uint64[n], read once for each draw.
 
     Parameters
     ----------

@@ -20,7 +20,8 @@ from streamlb.hashing import derive
 from streamlb.rng import alias_column, alias_entry, alias_table, permutation, random_bits
 
 CHUNK = 32_768
-_BLOCK = 1024  # messages drawn at a time: half of the nearest cache, the other half is for the table
+# How many messages are drawn at a time: they take half of the nearest cache, the table the rest.
+_BLOCK = 1024
 
 _S32 = np.uint64(32)
 _LOW32 = np.uint64(0xFFFFFFFF)
@@ -47,7 +48,7 @@ def _draw_uniform(seed, start, keys, out):
 
 
 class Stream:
-    """What every stream offers.
+    """Base of all streams, with what every one of them offers.
 
     Attributes
     ----------
@@ -124,7 +125,7 @@ class Zipf(Stream):
     exponent : float
         The skew, zero (uniform) or more.
     messages : int, optional
-        A length of its own.
+        The stream's own length.
 
     Examples
     --------
@@ -153,7 +154,7 @@ class Zipf(Stream):
         share : float
             The probability of key 0, in [1/keys, 1).
         messages : int, optional
-            A length of its own.
+            The stream's own length.
 
         Examples
         --------
@@ -211,7 +212,8 @@ class Zipf(Stream):
         return f"Zipf(keys={self.keys}, exponent={self.exponent:g})"
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_table": None}  # tables do not travel: they follow from the parameters
+        # Tables do not travel: they follow from the parameters.
+        return {**self.__dict__, "_table": None}
 
 
 class Uniform(Stream):
@@ -222,7 +224,7 @@ class Uniform(Stream):
     keys : int
         How many distinct keys.
     messages : int, optional
-        A length of its own.
+        The stream's own length.
 
     Examples
     --------

@@ -67,7 +67,8 @@ def _groupings() -> None:
         one = grouping(4)
         one.route(1)
         one.route_many([1, 2])
-    DChoices(9, theta=0.001, guard=False).route_many(range(300))  # so many hot keys that they need more room
+    # These are so many hot keys that they need more room.
+    DChoices(9, theta=0.001, guard=False).route_many(range(300))
 
 
 def _unequal_workers() -> None:

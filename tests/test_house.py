@@ -6,6 +6,7 @@ Kernels take few arguments, state has names, and dependencies point one way.
 import ast
 import re
 import sys
+import tokenize
 from pathlib import Path
 
 import pytest
@@ -127,6 +128,38 @@ def test_no_star_imports():
         if isinstance(node, ast.ImportFrom) and any(alias.name == "*" for alias in node.names)
     ]
     assert stars == []
+
+
+def comments(path):
+    """Return (line number, line) of each line with a comment that is prose."""
+    with tokenize.open(path) as file:
+        for token in tokenize.generate_tokens(file.readline):
+            if token.type == tokenize.COMMENT and not token.string.startswith(("# noqa", "# type: ", "# fmt: ")):
+                yield token.start[0], token.line.rstrip()
+
+
+def prose(path):
+    """Return (line number, line) of what a Markdown file says in sentences, and of comments.
+
+    Code is as wide as it is, and a row of a table cannot be wrapped.
+    """
+    fenced = False
+    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+        if line.lstrip().startswith("```"):
+            fenced = not fenced
+        elif "  # " in line if fenced else not line.lstrip().startswith("|"):
+            yield number, line
+
+
+def test_prose_wraps_at_100_columns():
+    """Ruff sees docstrings and comments on lines of their own, no trailing ones and no Markdown."""
+    long = [
+        shown(path, number)
+        for path in EVERYTHING
+        for number, line in (prose(path) if path.suffix == ".md" else comments(path))
+        if len(line) > 100 and "://" not in line
+    ]
+    assert long == []
 
 
 # What each room may import when it is loaded, besides the standard library. What a function imports

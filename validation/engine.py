@@ -83,13 +83,14 @@ def _outcome(experiment: str, index: int, params: str, module: str) -> tuple[str
     result, error = "", ""
     begun = time.perf_counter()
     try:
-        result = _measure(_known_experiments(module)[experiment], params)
+        result = measured(_known_experiments(module)[experiment], params)
     except Exception:
         error = traceback.format_exc()
     return experiment, index, params, result, time.perf_counter() - begun, error
 
 
-def _measure(experiment: Experiment, params: str) -> str:
+def measured(experiment: Experiment, params: str) -> str:
+    """Measure a row and return its result as canonical JSON."""
     row = json.loads(params)
     result = experiment.measure(**row)
     if not isinstance(result, dict):
@@ -273,7 +274,8 @@ class _Tracker:
     def __init__(self, spark: SparkSession, runs: list[Run], progress: Progress | None):
         self._status = spark.sparkContext.statusTracker()
         self._progress = progress
-        self._unit: dict[str, float] = {}  # the mean cost of the runs of an experiment that came first
+        # The mean cost of the runs of an experiment that came first.
+        self._unit: dict[str, float] = {}
         self._left: dict[str, float] = {}
         self._done: dict[str, float] = {}
         self._seconds: dict[str, float] = {}

@@ -89,6 +89,15 @@ def _matching(patterns: str, ids: list[str]) -> set[str]:
     return wanted
 
 
+def chosen_from(table: pd.DataFrame, patterns: str | None) -> pd.DataFrame:
+    """Return the rows of a table of verdicts whose claims a list of patterns names."""
+    if patterns is None:
+        return table
+    wanted = [pattern.strip().upper() for pattern in patterns.split(",")]
+    mask = [any(fnmatch.fnmatchcase(str(name).upper(), pattern) for pattern in wanted) for name in table["claim"]]
+    return table[mask]
+
+
 def output_folder(path: str | Path) -> Path:
     """Return the output folder, made if need be.
 

@@ -88,7 +88,8 @@ class Memory:
     param_names = ["exponent"]
 
     def setup(self, exponent):
-        self.keys = np.arange(48 * 200_000, dtype=np.uint64)  # every other one is drawn, the rest are new
+        # Every other one is drawn, the rest are new.
+        self.keys = np.arange(48 * 200_000, dtype=np.uint64)
         self.keys[::2] = streamlb.Zipf(1_000_000, exponent).draw(self.keys.size // 2, 1)
         streamlb.DChoices(9, 2).route_many(self.keys[:8])
 

@@ -93,7 +93,7 @@ class Grouping:
     sources : int, default 1
         Number of sources, each with its own view of the loads: what it has sent itself.
     seed : int, numpy.random.SeedSequence or None, default 0
-        Of the hash functions; None takes OS entropy.
+        The seed of the hash functions; None takes OS entropy.
     """
 
     __slots__ = ("_state", "options")
@@ -103,7 +103,8 @@ class Grouping:
 
     _version = 2  # 2: seeds are spread before they meet a key
     _Options: type[GroupingOptions]
-    _arrays: tuple[str, ...] = ("load", "meta")  # the names of the state arrays, in the kernels' order
+    # The names of the state arrays, in the kernels' order.
+    _arrays: tuple[str, ...] = ("load", "meta")
     _route: Any  # _route(key, source, weight, *state) -> worker; source -1: the next in turn
     _route_many: Any  # _route_many(keys, weights, source, *state, out)
 
@@ -139,7 +140,8 @@ class Grouping:
             The worker, 0 to workers - 1.
         """
         worker = self._route(
-            key if type(key) is int and 0 <= key < 2**63 else key_int(key),  # most keys: without a call
+            # Most keys need no call.
+            key if type(key) is int and 0 <= key < 2**63 else key_int(key),
             -1 if source is None else _check.integer("source", source, 0, self.options.sources - 1),
             1 if weight == 1 else _check.integer("weight", weight, 0, 2**62 - 1),
             *self._state,

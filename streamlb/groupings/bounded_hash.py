@@ -65,7 +65,8 @@ def _step(h, level, load, skip, ring):
     if load[worker] < level:
         return np.int64(worker), np.int64(1)
     point = start
-    for _ in range(points.size):  # ends before, but for an epsilon so small that its fraction is rounded to 0
+    # The search ends before, but for an epsilon so small that its fraction is rounded to 0.
+    for _ in range(points.size):
         if load[points[point].worker] < level:
             break
         if skip[point].level == level:
@@ -140,9 +141,9 @@ class BoundedLoadHashing(BoundedGrouping):
 
     A worker has room while its load is below 1 + epsilon times the mean.
 
-    Bounds the load like `PowerOfRandomChoices`, but all that overflows one worker falls on the
-    next, so keys spread further. With more points a worker the next point belongs to a random
-    worker and the two come close.
+    It bounds the load like `PowerOfRandomChoices`, but all that overflows one worker falls on the
+    next, so that keys spread further. With more points for each worker the next point belongs to a
+    random worker, and the two groupings come close.
 
     Parameters
     ----------

@@ -69,7 +69,8 @@ _INNER = {
     "sg": ShuffleGrouping,
     "ch": BoundedLoadHashing,
 }
-_HASHES = {"kg": 1, "pkg": 2, "potc": 2, "sg": 0}  # looked at per message by those that do not count
+# How many candidates of a message are hashed by the inner groupings that keep no counts.
+_HASHES = {"kg": 1, "pkg": 2, "potc": 2, "sg": 0}
 _SIGN = {"busy": BUSY, "idle": IDLE}
 
 
@@ -260,7 +261,8 @@ class ConsistentGrouping(Grouping):
     1
     """
 
-    __slots__ = ("_inner", "workers")  # the option `workers` is the number at the start, this one changes
+    # The option `workers` is the number at the start, the attribute changes.
+    __slots__ = ("_inner", "workers")
     virtual: int  # options, as attributes to read
     inner: str
     epsilon: float

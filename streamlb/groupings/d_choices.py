@@ -3,12 +3,17 @@
 d is as small as it may be for the load to be balanced (Nasir et al. 2016, sections III and IV-A;
 see `solve_d`).
 
+A message passes four files: `base` checks it, `_step` here decides, `head` knows what is hot and
+sends the tail, and `sketches.space_saving` counts. What they call beside are functions of numbers
+without any state, in `hashing`, `ratios` and `solve_d`.
+
 State: load, meta and sketch as in `head`; hot int64, what is known of hot keys: a record LISTS,
 then for each source records RECORD[room] of its hot counters, order int32[room], the hot counters
 with the largest first, and history CHANGE[512]; then, for all sources together, entries
 ENTRY[room], an index of keys whose workers are listed, stamps int32[workers] and shares
-float64[room], both scratch, and workers int32[room], the lists themselves. A key's list does not
-depend on the source, so that all sources share it.
+float64[room], both scratch, and workers[room], the lists themselves, in 16 bits for each worker
+where that is enough and else in 32. A key's list does not depend on the source, so that all sources
+share it.
 """
 
 from __future__ import annotations
@@ -23,6 +28,7 @@ from streamlb._jit import njit, record
 from streamlb._options import checked, takes
 from streamlb.groupings.base import MAX_WORKERS, weight_of
 from streamlb.groupings.head import (
+    CURSOR,
     HEAD,
     HeadGrouping,
     HeadOptions,
@@ -50,14 +56,11 @@ from streamlb.sketches.space_saving import count_at, find_slot, home_of
 SOURCE = record(
     [
         *HEAD,
+        *CURSOR,
         ("choices", "i8"),  # d
         ("solve", "i8"),  # the total at which d is solved for again
-        ("least", "i8"),  # the cursor over the least loaded of all workers, see `to_least`
-        ("next", "i8"),
-        ("end", "i8"),
-        ("wrap", "i8"),
-        ("floor", "i8"),  # the least load of all workers, and a worker before which all others are above it
-        ("above", "i8"),
+        ("floor", "i8"),  # the least load of all workers
+        ("above", "i8"),  # a worker before which all others are above it
         ("start", "i8"),  # where a hot key's turn begins
         ("records", "i8"),  # how many records are in use
         ("hot", "i8"),  # how many keys are hot: the length of `order`
@@ -71,7 +74,7 @@ LISTS = record(
         ("fixed", "i8"),  # a d that was given, or 0
         ("records", "i8"),  # the room for records of each source, a power of two
         ("entries", "i8"),  # the room for entries, a power of two
-        ("room", "i8"),  # the room for listed workers
+        ("room", "i8"),  # the room for listed workers, a multiple of four
         ("known", "i8"),  # how many keys have a list
         ("filled", "i8"),  # how much of the room for listed workers is used
         ("stamp", "i8"),  # the last one given
@@ -80,14 +83,13 @@ LISTS = record(
 # A counter whose key is hot or was, since it got the counter. Records are found by `find_slot`.
 RECORD = record(
     [
+        ("low", "i8"),
         ("slot", "i4"),  # the counter's slot + 1; 0: no record
         ("listed", "i4"),  # 1: in `order`
-        ("length", "i4"),  # how many workers its list has; 0: it has none
+        ("entry", "i4"),  # the place of its list's entry + 1; 0: it has none
         ("d", "i4"),  # the d with which it was last used, 0 before
         ("at", "i4"),  # the place in the list of the worker that it took last
-        ("rest", "i4"),  # how many places, from `at` on, may still have the load `low`; see `_least_candidate`
-        ("low", "i8"),
-        ("place", "i8"),  # where its list begins
+        ("rest", "i4"),  # how many places from `at` on may still have the load `low`
     ]
 )
 # A key's list of workers, found by the key's hash; length 0: no entry.
@@ -96,10 +98,11 @@ ENTRY = record([("key", "u8"), ("place", "i8"), ("length", "i8")])
 CHANGE = record([("sent", "i8"), ("d", "i8")])
 
 # What a kernel knows of hot keys: LISTS, the three parts of one source, and the four parts that all
-# share.
-Hot = namedtuple("Hot", ["lists", "records", "order", "history", "entries", "stamps", "shares", "workers"])
+# share. `short` and `workers` are the lists as uint16 and as int32, only one of which they are.
+Hot = namedtuple("Hot", ["lists", "records", "order", "history", "entries", "stamps", "shares", "short", "workers"])
 
 _HISTORY = 512
+_SHORT = 2**16  # up to so many workers are listed in 16 bits each
 _FIRST_RECORDS = 256
 _FIRST_ENTRIES = 64
 _HEADER, _RECORD, _ENTRY, _CHANGE = (dtype.itemsize // 8 for dtype in (LISTS, RECORD, ENTRY, CHANGE))
@@ -123,6 +126,7 @@ def hot_of(hot, number, shape, records, entries):
         hot[shared:stamps].view(ENTRY),
         hot[stamps:shares].view(np.int32),
         hot[shares : shares + records].view(np.float64),
+        hot[shares + records :].view(np.uint16),
         hot[shares + records :].view(np.int32),
     )
 
@@ -139,8 +143,7 @@ def _reenter(held, records):
     for i in range(held.size):
         place = find_slot(np.int64(held[i].slot) - 1, records)
         records[place] = held[i]
-        records[place].length = 0
-        records[place].place = 0
+        records[place].entry = 0
 
 
 @njit(cache=True, nogil=True, forceinline=False)
@@ -218,7 +221,7 @@ def _enlist(slot, place, source, hot):
     own, record = source.own, hot.records[place]
     if record.slot == 0:
         record.slot = slot + 1
-        record.length, record.d, record.at, record.rest, record.low = 0, 0, 0, 0, -1
+        record.entry, record.d, record.at, record.rest, record.low = 0, 0, 0, 0, -1
         own.records += 1
         if 4 * (own.records + 1) > 3 * hot.records.size:
             source.settings.full = 1
@@ -228,7 +231,7 @@ def _enlist(slot, place, source, hot):
     _solve(source, hot)
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)  # compiled for lists of either width, so not cached itself
 def list_candidates(h, distinct, workers, stamp, stamps, out):
     """Write the first out.size workers of a key with hash `h`.
 
@@ -274,12 +277,16 @@ def _list_workers(key, place, source, hot):
         entry.place = lists.filled
         entry.length = min(workers, max(8, choices + choices // 16))
         lists.filled += entry.length
-        out = hot.workers[entry.place : lists.filled]
-        h = key_hash(key, source.family)
-        list_candidates(h, source.settings.distinct != 0, workers, lists.stamp, hot.stamps, out)
-        if lists.filled + workers > hot.workers.size or 2 * (lists.known + 1) > hot.entries.size:
+        h, distinct = key_hash(key, source.family), source.settings.distinct != 0
+        if workers <= _SHORT:
+            out = hot.short[entry.place : lists.filled]
+            list_candidates(h, distinct, workers, lists.stamp, hot.stamps, out)
+        else:
+            long = hot.workers[entry.place : lists.filled]
+            list_candidates(h, distinct, workers, lists.stamp, hot.stamps, long)
+        if lists.filled + workers > lists.room or 2 * (lists.known + 1) > hot.entries.size:
             source.settings.full = 1
-    record.place, record.length = entry.place, entry.length
+    record.entry = at + np.uint64(1)
 
 
 @njit(cache=True, nogil=True, forceinline=True)
@@ -299,7 +306,7 @@ def _floor_of(load, own):
     return level
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@njit(nogil=True, forceinline=True)  # compiled for lists of either width, so not cached itself
 def _least_candidate(record, load, floor, candidates, rotate):
     """Return the least loaded candidate; of several the first, or in turn the next.
 
@@ -333,23 +340,26 @@ def _least_candidate(record, load, floor, candidates, rotate):
 @njit(nogil=True, forceinline=True)
 def _hot_worker(key, place, source, hot):
     """Return a hot key's worker."""
-    load, settings, own = source.load, source.settings, source.own
+    load, own = source.load, source.own
     d = own.choices
     if d >= load.size:
-        cursor = to_least(load, settings.rotate, cursor_of(own))
+        cursor = to_least(load, own.rotate, cursor_of(own))
         keep_cursor(own, cursor)
         return cursor.next
     record = hot.records[place]
-    if record.length < d:
+    if record.entry == 0 or hot.entries[np.uint32(record.entry - 1)].length < d:
         _list_workers(key, place, source, hot)
+    begin = hot.entries[np.uint32(record.entry - 1)].place
     if record.d != d:
         if record.d == 0:
             record.at = own.start
         if record.at >= d:
             record.at %= d
         record.d, record.rest, record.low = d, 0, -1
-    candidates = hot.workers[record.place : record.place + d]
-    return _least_candidate(record, load, _floor_of(load, own), candidates, settings.rotate)
+    floor = _floor_of(load, own)
+    if load.size <= _SHORT:
+        return _least_candidate(record, load, floor, hot.short[begin : begin + d], own.rotate)
+    return _least_candidate(record, load, floor, hot.workers[begin : begin + d], own.rotate)
 
 
 @njit(nogil=True, forceinline=True)
@@ -461,8 +471,8 @@ class DChoices(HeadGrouping):
     """Send hot keys to the least loaded of d workers, others to the less loaded of two (D-Choices).
 
     d follows from the hot keys' shares: the fewest workers with which they can be balanced within
-    epsilon. Nearly the balance of `WChoices` with less of each hot key's state spread over the
-    workers.
+    epsilon. The balance is nearly that of `WChoices`, and less of each hot key's state is spread
+    over the workers.
 
     Parameters
     ----------
@@ -489,7 +499,7 @@ class DChoices(HeadGrouping):
     choices : int, optional
         A fixed d, 2 or more, instead of solving for it; `workers` or more means all workers.
     seed : int, numpy.random.SeedSequence or None, default 0
-        Of the hash functions and of the sources' turns.
+        The seed of the hash functions and of the sources' turns.
 
     Examples
     --------
@@ -514,9 +524,9 @@ class DChoices(HeadGrouping):
     def _fresh(self) -> tuple[np.ndarray, ...]:
         load, meta, sketch = super()._fresh()
         _, own = self._records(meta)
-        own["start"] = own["next"]
+        own["rotate"], own["start"] = self.ties == "rotate", own["next"]
         own["choices"] = min(self.choices or 2, self.workers)
-        sizes = (_FIRST_RECORDS, _FIRST_ENTRIES, 2 * self.workers)
+        sizes = (_FIRST_RECORDS, _FIRST_ENTRIES, _list_room(2 * self.workers))
         hot = np.zeros(self._hot_size(*sizes), np.int64)
         self._note_hot(hot, *sizes)
         return load, meta, sketch, hot
@@ -530,7 +540,8 @@ class DChoices(HeadGrouping):
 
     def _hot_size(self, records: int, entries: int, room: int) -> int:
         """Return how many words `hot` takes."""
-        shared = entries * _ENTRY + (self.workers + 1) // 2 + records + room // 2
+        lists = room // (4 if self.workers <= _SHORT else 2)
+        shared = entries * _ENTRY + (self.workers + 1) // 2 + records + lists
         return _HEADER + self.sources * _block_size(records) + shared
 
     def _hot_sizes(self) -> tuple[int, int, int]:
@@ -563,7 +574,7 @@ class DChoices(HeadGrouping):
             wanted = self._count_listed()
             d = int(min(own["choices"].max(), self.workers - 1))
             need = wanted * min(self.workers, max(8, d + d // 16))
-            room = max(room, (2 * self.workers + need + need // 8) // 2 * 2)
+            room = max(room, _list_room(2 * self.workers + need + need // 8))
             while entries < 4 * wanted:
                 entries *= 2
         elif records == before:
@@ -596,7 +607,7 @@ class DChoices(HeadGrouping):
         # into batches.
         load, meta, sketch, old = super()._settled()
         records = _room_for(int(self._records(meta)[1]["records"].max()), _FIRST_RECORDS)
-        sizes = (records, _FIRST_ENTRIES, 2 * self.workers)
+        sizes = (records, _FIRST_ENTRIES, _list_room(2 * self.workers))
         hot = np.zeros(self._hot_size(*sizes), np.int64)
         self._spread_hot(old, self._hot_sizes()[0], hot, sizes)
         return load, meta, sketch, hot
@@ -649,3 +660,8 @@ def _room_for(records: int, least: int) -> int:
 def _block_size(records: int) -> int:
     """Return how many words of `hot` belong to each source, see `hot_of`."""
     return records * _RECORD + records // 2 + _HISTORY * _CHANGE
+
+
+def _list_room(workers: int) -> int:
+    """Return the room for so many listed workers, which fills whole words of `hot`."""
+    return (workers + 3) // 4 * 4

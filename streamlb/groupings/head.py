@@ -53,14 +53,14 @@ SETTINGS = record(
         ("floor", "i8"),  # a key seen less often is never hot
         ("guard", "i8"),  # -1 (all bits): what a count may have inherited does not count; or 0
         ("distinct", "i8"),  # 1: the workers of a key are all different
-        ("rotate", "i8"),  # 1: of equally loaded workers the next in turn, not the first
         ("capacity", "i8"),  # the most counters of a sketch
         ("room", "i8"),  # the counters for which a row of `sketch` has room now
         ("table", "i8"),  # the size of a sketch's index
         ("high", "i8"),  # the records of a sketch for counts of 2**32 or more
         ("limit", "i8"),  # these are enough while a source has sent less
         ("full", "i8"),  # 1: the next message may need more room
-        ("overflow", "i8"),  # what a source will have sent when it needs more of these records; or 0
+        # What a source will have sent when it needs more of these records, or 0.
+        ("overflow", "i8"),
         # Where an interrupted batch goes on: at which source, counted from its first one, and with
         # which message.
         ("turn", "i8"),
@@ -70,6 +70,14 @@ SETTINGS = record(
 # The first registers of each source: those of its sketch, the count from which a key is hot, and
 # the largest total for which that count is right.
 HEAD = [("sketch", REGISTERS), ("share", "i8"), ("until", "i8")]
+# The registers of a source that finds its least loaded worker, see `to_least`.
+CURSOR = [
+    ("rotate", "i8"),  # 1: of equally loaded workers the next in turn, not the first
+    ("least", "i8"),
+    ("next", "i8"),
+    ("end", "i8"),
+    ("wrap", "i8"),
+]
 _SOURCES = SETTINGS.itemsize // 8  # where in meta the sources' registers begin
 _HIGH = HIGH.itemsize // 8
 
@@ -342,7 +350,7 @@ class HeadGrouping(Grouping):
     candidates: str
     ties: str
     # 2: seeds are spread before they meet a key. 3: sketches that grow, with counts of 32 bits.
-    # 4: what counts have beyond 32 bits lies apart.
+    # 4: what counts have beyond 32 bits lies apart, and sources carry only what they use.
     _version = 4
     _arrays: tuple[str, ...] = ("load", "meta", "sketch")
     _Source: np.dtype  # the registers of each source, beginning with HEAD
@@ -354,7 +362,7 @@ class HeadGrouping(Grouping):
         settings["over"], settings["under"], settings["theta"] = terms_of(fraction_of(self.theta))
         settings["floor"] = _GUARD if self.guard else 1
         settings["guard"] = -self.guard
-        settings["distinct"], settings["rotate"] = self.candidates == "distinct", self.ties == "rotate"
+        settings["distinct"] = self.candidates == "distinct"
         settings["capacity"] = self.capacity
         own["sketch"]["level"], own["sketch"]["cursor"] = -1, self.capacity
         own["share"] = settings["floor"]

@@ -42,7 +42,7 @@ def _route_many(keys, weights, source, load, meta, out):
 
 
 class KeyGrouping(Grouping):
-    """Send each key to one worker, its hash.
+    """Send each key to the one worker that its hash names.
 
     No key is split, and the hottest key alone may overload its worker.
 
@@ -53,7 +53,7 @@ class KeyGrouping(Grouping):
     sources : int, default 1
         Number of sources.
     seed : int, numpy.random.SeedSequence or None, default 0
-        Of the hash function.
+        The seed of the hash function.
 
     Examples
     --------

@@ -44,8 +44,8 @@ def _route_many(keys, weights, source, load, meta, out):
 class PartialKeyGrouping(Grouping):
     """Send each message to the less loaded of its key's two workers (PKG).
 
-    Balances well while no key has more than the share of two workers, 2/n; no key is ever on more
-    than two.
+    It balances well while no key has more than the share of two workers, 2/n. No key is ever on
+    more than two.
 
     Parameters
     ----------
@@ -54,7 +54,7 @@ class PartialKeyGrouping(Grouping):
     sources : int, default 1
         Number of sources, each judging by what it has sent itself.
     seed : int, numpy.random.SeedSequence or None, default 0
-        Of the hash functions.
+        The seed of the hash functions.
 
     Examples
     --------

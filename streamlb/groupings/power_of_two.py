@@ -59,7 +59,7 @@ class PowerOfTwoChoices(Grouping):
     sources : int, default 1
         Number of sources, each judging by what it has sent itself.
     seed : int, numpy.random.SeedSequence or None, default 0
-        Of the draws.
+        The seed of the draws.
 
     Examples
     --------

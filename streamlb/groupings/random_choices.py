@@ -169,8 +169,8 @@ class PowerOfRandomChoices(BoundedGrouping):
         More than 0.
     max_probes : int, optional
         After so many full workers of a key's sequence the least loaded of all takes the message; at
-        least 8. By default 8 probes a worker, which leaves fewer than one search in 2,000 without
-        the last free worker.
+        least 8. By default it is 8 times the number of workers, with which fewer than one search
+        in 2,000 ends without the last free worker.
     seed : int, numpy.random.SeedSequence or None, default 0
         The seed of the hash functions; None takes OS entropy.
 

@@ -114,7 +114,7 @@ class RoundRobinHead(HeadGrouping):
     ties : {"rotate", "first"}
         Where the sources begin their round: each at a worker of its own, or all at worker 0.
     seed : int, numpy.random.SeedSequence or None, default 0
-        Of the hash functions and of where the sources begin.
+        The seed of the hash functions and of where the sources begin.
 
     Examples
     --------

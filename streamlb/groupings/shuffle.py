@@ -55,7 +55,7 @@ class ShuffleGrouping(Grouping):
     sources : int, default 1
         Number of sources.
     seed : int, numpy.random.SeedSequence or None, default 0
-        Of the workers at which the sources start.
+        The seed of the workers at which the sources start.
 
     Examples
     --------

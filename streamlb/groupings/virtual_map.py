@@ -69,7 +69,8 @@ def fresh_maps(sources: int, workers: int, virtual: int, policy: int) -> tuple[n
     worker["wants"] = worker["got_at"] = 0
     if policy == LRU:
         everyone = np.arange(workers + 1)
-        busy["before"] = everyone - 1  # END for worker 0, and the last worker for the link at the end
+        # END for worker 0, and the last worker for the link at the end.
+        busy["before"] = everyone - 1
         busy["after"] = np.append(everyone[1:-1], [END, 0])
         source["last_fresh"] = workers - 1
     return owners.view(np.int64), book

@@ -12,6 +12,7 @@ import numpy as np
 from streamlb._jit import njit, record
 from streamlb.groupings.base import weight_of
 from streamlb.groupings.head import (
+    CURSOR,
     HEAD,
     SPAN,
     HeadGrouping,
@@ -31,8 +32,7 @@ from streamlb.groupings.head import (
 )
 from streamlb.sketches.space_saving import home_of
 
-# Each source's registers: HEAD, and the cursor over the least loaded workers, see `to_least`.
-SOURCE = record([*HEAD, ("least", "i8"), ("next", "i8"), ("end", "i8"), ("wrap", "i8")])
+SOURCE = record([*HEAD, *CURSOR])  # each source's registers
 
 
 @njit(nogil=True, forceinline=True)
@@ -40,7 +40,7 @@ def _send(key, weight, hot, source, cursor):
     """Add a message of a key that is hot or not to its worker; return worker and cursor."""
     if not hot:
         return send_tail(key, weight, source), cursor
-    cursor = to_least(source.load, source.settings.rotate, cursor)
+    cursor = to_least(source.load, source.own.rotate, cursor)
     source.load[np.uint64(cursor.next)] = cursor.least + weight
     return cursor.next, cursor
 
@@ -96,7 +96,7 @@ def _route_many(keys, weights, source, load, meta, sketch, out):
 class WChoices(HeadGrouping):
     """Send hot keys to the least loaded worker, others to the less loaded of two (W-Choices).
 
-    The best balance of all groupings that keep keys together; a hot key's state ends up on every
+    No grouping that keeps keys together balances better, but a hot key's state ends up on every
     worker.
 
     Parameters
@@ -120,7 +120,7 @@ class WChoices(HeadGrouping):
         Which of equally loaded workers a hot key takes: the next in its source's turn, or the
         first.
     seed : int, numpy.random.SeedSequence or None, default 0
-        Of the hash functions and of the sources' turns.
+        The seed of the hash functions and of the sources' turns.
 
     Examples
     --------
@@ -138,3 +138,8 @@ class WChoices(HeadGrouping):
     _Source = SOURCE
     _route = staticmethod(_route)
     _route_many = staticmethod(_route_many)
+
+    def _fresh(self) -> tuple[np.ndarray, ...]:
+        load, meta, sketch = super()._fresh()
+        self._records(meta)[1]["rotate"] = self.ties == "rotate"
+        return load, meta, sketch

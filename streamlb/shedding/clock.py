@@ -51,9 +51,11 @@ PROTOCOL = record(
         ("timeout", "i8"),  # kept tuples after which a request is made again, 0 for never
         ("early", "i8"),  # 1: the goal is watched from the first matrices on, 0: the first reply
         ("busy_clock", "i8"),  # 1: the operator's clock sums execution times, 0: it is the time
-        ("unseen_mean", "i8"),  # 1: a tuple that the matrices do not know costs the mean, 0: nothing
+        # 1: a tuple that the matrices do not know costs the mean, 0: nothing.
+        ("unseen_mean", "i8"),
         ("resync", "i8"),  # kept tuples after which the operator is asked again, 0 for never
-        ("requests", "i8"),  # how many may be on their way at once: 0 for one, whose reply is waited for
+        # How many may be on their way at once: 0 for one, whose reply is waited for.
+        ("requests", "i8"),
     ]
 )
 # A request on its way, where there may be several: the number, among the kept, of the tuple that
@@ -76,7 +78,8 @@ EXCHANGE = record(
         ("replies", "i8"),  # replies received
         ("unseen", "f8"),  # the cost of a tuple that the matrices do not know
         ("assigned", "f8"),  # the cost of all that was kept
-        ("base", "i8"),  # tuples kept before the operator's present life, which reports do not count
+        # Tuples kept before the operator's present life, which reports do not count.
+        ("base", "i8"),
         ("known", "i8"),  # tuples of its present life that were kept before the first matrices
         ("reported", "i8"),  # executions at the last report
     ]
@@ -249,7 +252,8 @@ def settle_report(completed, operator_clock, own, marks):
     kept = own.clock.kept - exchange.base
     if every == 0 or completed <= exchange.reported or completed > kept or completed % every != 0:
         return False
-    if exchange.phase == NOP or completed < exchange.known:  # tuples kept before the first matrices have no estimates
+    # Tuples kept before the first matrices have no estimates.
+    if exchange.phase == NOP or completed < exchange.known:
         return False
     first, last = completed // every, (kept - 1) // every
     if last - first >= marks.size:
@@ -272,7 +276,8 @@ def take_matrices(i, cells, own):
     if exchange.phase == NOP:
         exchange.known = own.clock.kept - exchange.base
     if exchange.waiting == 1 and protocol.requests == 0:
-        exchange.again = 1  # a new epoch now would void the reply that is due, behind a long queue for ever
+        # A new epoch now would void the reply that is due, behind a long queue for ever.
+        exchange.again = 1
     else:
         exchange.phase = SEND
     if protocol.early == 1:
@@ -295,7 +300,8 @@ def offer_learnt(key, now, forced, i, shedding):
     keep(estimate_cost(shedding.at, i, shedding.cells, exchange.unseen), now, shedding)
     overdue = timeout > 0 and clock.kept - exchange.asked > exchange.patience
     if exchange.phase == RUN and exchange.waiting == 1 and overdue:
-        exchange.patience *= 2  # lost, or waiting behind a long queue: the next one gets twice the time
+        # It is lost, or waits behind a long queue: the next one gets twice the time.
+        exchange.patience *= 2
         exchange.phase = SEND
     resync, free = own.protocol.resync, exchange.waiting == 0 or own.protocol.requests > 0
     if resync > 0 and exchange.phase == RUN and free and clock.kept - exchange.asked >= resync:

@@ -143,7 +143,8 @@ class GoalShedder(Shedder):
 
     def _own_verdict(self, now: float) -> int:
         """Ask the user's own goal; -1 while the shedder knows too little to estimate a wait."""
-        if not self.active or now < self.last:  # such a time is refused later, and the goal must not count it
+        # Such a time is refused later, and the goal must not count it.
+        if not self.active or now < self.last:
             return -1
         answer = self._own_goal(_expected_wait(now, self._registers))
         if not isinstance(answer, (bool, np.bool_)):  # NaN would count as true and drop the tuple

@@ -297,8 +297,10 @@ class _Run:
             load, meta = np.zeros((1, self.workers), np.int64), np.zeros(SHARED.itemsize // 8, np.int64)
             self.router, self.state = self.grouping, (load, meta, *fresh_maps(1, self.workers, 1, FCFS))
         self.arrivals, self.mail = np.zeros(1, ARRIVALS), np.zeros(self.state[0].shape, SIGNAL)
-        self.words = [*self.state, self.mail.view(np.int64), self.service.view(np.int64)]  # as the kernel takes them
-        self.waiting: deque[tuple[np.ndarray, np.ndarray]] = deque()  # signals that the delay holds back
+        # All of this as the kernel takes it.
+        self.words = [*self.state, self.mail.view(np.int64), self.service.view(np.int64)]
+        # The signals that the delay holds back.
+        self.waiting: deque[tuple[np.ndarray, np.ndarray]] = deque()
 
     def _slot_ends(self, arrivals):
         if arrivals is None:

@@ -18,7 +18,7 @@ from streamlb._jit import njit
 from streamlb.hashing import BLOCK, mix, sketch_column, sketch_columns, sketch_family, sketch_work
 from streamlb.keys import key_batch
 
-_LEAST = 1e-9  # epsilon: 2.7 thousand million columns, 22 GB a row
+_LEAST = 1e-9  # the least epsilon: a row then has 2.7 thousand million columns and takes 22 GB
 
 
 @njit(cache=True, nogil=True)
@@ -128,13 +128,7 @@ class CountMin:
         weights : array of whole numbers, optional
             As many as keys, zero or more.
         """
-        batch, single = key_batch(keys)
-        if weights is None:
-            scale = np.empty(0, np.int64)
-        else:
-            scale = _check.weight_array("weights", [weights] if single else weights, batch.size)
-            if batch.size == 0:
-                return
+        batch, scale = weighted_batch(keys, weights)
         _update_many(batch, scale, self._family, self.counts, sketch_work(self.rows))
 
     def estimate(self, keys: Any) -> Any:
@@ -182,6 +176,14 @@ class CountMin:
             f"CountMin(epsilon={self.epsilon:g}, delta={self.delta:g}, seed={self.seed}): "
             f"{self.rows} x {self.columns}, total {self.total}"
         )
+
+
+def weighted_batch(keys: Any, weights: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Return keys as uint64[m] and their weights as int64[m], empty where none are given."""
+    batch, single = key_batch(keys)
+    if weights is None:
+        return batch, np.empty(0, np.int64)
+    return batch, _check.weight_array("weights", [weights] if single else weights, batch.size)
 
 
 def check_mergeable(one: Any, other: Any, parameters: tuple[str, ...]) -> None:

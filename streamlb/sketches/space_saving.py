@@ -24,7 +24,7 @@ from streamlb._jit import likely, njit, record
 from streamlb.hashing import mix
 from streamlb.keys import key_batch
 from streamlb.ratios import fraction_of
-from streamlb.sketches.count_min import check_mergeable
+from streamlb.sketches.count_min import check_mergeable, weighted_batch
 
 REGISTERS = record(
     [
@@ -336,13 +336,9 @@ class SpaceSaving:
             See `streamlb.key_array`.
         weights : array of whole numbers, optional
             As many as keys, zero or more. With weights far apart, finding the least counter may
-            take a scan of all counters a message.
+            take a scan of all counters for each message.
         """
-        batch, single = key_batch(keys)
-        if weights is None:
-            scale = np.empty(0, np.int64)
-        else:
-            scale = _check.weight_array("weights", [weights] if single else weights, batch.size)
+        batch, scale = weighted_batch(keys, weights)
         _update_many(batch, scale, *self._arrays.values())
 
     def estimate(self, keys: Any) -> Any:

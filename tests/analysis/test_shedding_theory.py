@@ -74,9 +74,11 @@ def test_two_tuples_give_no_counterexample(goal):
     [
         (SheddingInstance((0, 0, 0), (3, 1, 1), 1), "average", 1, 2),  # the smallest
         (SheddingInstance((3, 4, 7), (8, 4, 4), 1), "average", 1, 2),  # with arrivals apart
-        (SheddingInstance((0, 0, 0), (2, 1, 1), 1), "bound", 1, 2),  # the smallest for a bound on each wait
+        # This is the smallest for a bound on each wait.
+        (SheddingInstance((0, 0, 0), (2, 1, 1), 1), "bound", 1, 2),
         (SheddingInstance((0, 0, 1, 2), (2, 2, 2, 2), 1), "average", 2, 3),  # also with equal costs
-        (SheddingInstance((0, 2, 4, 6), (4, 4, 4, 4), 1), "average", 2, 3),  # also with equal costs and even arrivals
+        # It also fails with equal costs and even arrivals.
+        (SheddingInstance((0, 2, 4, 6), (4, 4, 4, 4), 1), "average", 2, 3),
     ],
 )
 def test_known_counterexamples(instance, goal, greedy, optimum):

@@ -124,7 +124,8 @@ def test_shape_keeps_the_guarantee(epsilon, delta):
 
 def test_tail_bound_can_fail_for_the_row_of_least_count():
     """The docstring's example, by enumeration: the bound covers only the least ratio."""
-    outcomes = [(1, Fraction(1)), (2, Fraction(1, 2))]  # alone in the cell, or with the free item: (C, W/C), each 1/2
+    # An item is alone in the cell, or with the free one: (C, W/C), each with chance 1/2.
+    outcomes = [(1, Fraction(1)), (2, Fraction(1, 2))]
     pairs = list(itertools.product(outcomes, repeat=2))
     least = Fraction(sum(min(a[1], b[1]) >= 1 for a, b in pairs), 4)
     read = Fraction(sum(min(a, b)[1] >= 1 for a, b in pairs), 4)

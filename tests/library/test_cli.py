@@ -12,7 +12,9 @@ import pytest
 from streamlb.validation import validate as validation
 from streamlb.validation.claims import all_claims
 from streamlb.validation.engine import RunError, to_json
-from streamlb.validation.validate import UsageError, output_folder, select_claims
+from streamlb.validation.judging import Decision
+from streamlb.validation.validate import UsageError, Validation, output_folder, select_claims
+from streamlb.validation.verdicts import Judged
 
 import streamlb
 from streamlb import cli
@@ -93,6 +95,59 @@ def test_a_failing_run_exits_with_1_and_says_where(capsys, monkeypatch):
     assert "experiment x, row 3" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("--claim", "POSG-F9c"), "--claim goes with --show"),
+        (("--seed", "0"), "--seed goes with --show"),
+        (("--show",), "--show needs --claim"),
+        (("--show", "--claim", "POSG-F9c", "--claims", "POSG-F9c"), "--show needs --claim with the id of one claim"),
+        (("--show", "--claim", "POSG-*"), "--claim must be the id of one claim"),
+        (("--show", "--claim", "POSG-F9c", "--setting", "99"), "setting must be 0 to 3"),
+        (("--strict",), "--strict needs --baseline"),
+        (("--baseline", "no-such-file"), "the baseline 'no-such-file' is not there"),
+        (("--first-seed", "-1"), "--first-seed must be 0 or more, got -1"),
+    ],
+)
+def test_options_that_do_not_fit_exit_with_2(capsys, arguments, words):
+    assert cli.main(["validate", *arguments]) == 2
+    assert_one_line(capsys, words)
+
+
+def test_show_prints_runs_and_judgement(capsys):
+    assert cli.main(["validate", "--show", "--claim", "POSG-F9c", "--setting", "2"]) == 0
+    text = capsys.readouterr().out
+    assert text.startswith("POSG-F9c: ")
+    assert "epsilon" in text
+
+
+def test_strict_exits_with_3_when_something_changed(capsys, monkeypatch, tmp_path):
+    """The baseline may be the file that the new table replaces."""
+    rows = {"claim": ["POSG-F9c", "DC-I1"], "verdict": ["differs", "reproduced"]}
+    pd.DataFrame(rows).to_csv(tmp_path / "verdicts.csv", index=False)
+
+    given = []
+
+    def validate(claims, **options):
+        pd.DataFrame().to_csv(tmp_path / "verdicts.csv")
+        claim = select_claims("POSG-F9c")[0]
+        runs = pd.DataFrame({"seed": [1]})
+        judged = [Judged(claim, {"": Decision(given[-1], "", "", "m", "")}, runs, 0.0)]
+        return Validation(judged, tmp_path, "quick", "local", 1, 0, 1.0)
+
+    monkeypatch.setattr(validation, "validate", validate)
+    arguments = ["validate", "--claims", "POSG-F9c", "--baseline", str(tmp_path / "verdicts.csv")]
+    for verdict, strict, code, words in (
+        ("differs", True, 0, "nothing has changed"),
+        ("undecided", False, 0, "POSG-F9c: verdict differs -> undecided"),
+        ("undecided", True, 3, "1 changed"),
+    ):
+        given.append(verdict)
+        pd.DataFrame(rows).to_csv(tmp_path / "verdicts.csv", index=False)
+        assert cli.main([*arguments, *(["--strict"] if strict else [])]) == code
+        assert words in capsys.readouterr().out
+
+
 def test_an_interrupted_run_exits_with_130(capsys, monkeypatch):
     def interrupt(*args, **kwargs):
         raise KeyboardInterrupt
@@ -126,14 +181,14 @@ def test_cache_state_tells_warm_from_cold(monkeypatch, tmp_path):
     monkeypatch.setattr(config, "CACHE_DIR", str(tmp_path))
     _jit.cache_folder.cache_clear()
     try:
-        assert cli._cache_state().startswith("cold: ")
+        assert cli.info()["kernels"].startswith("cold: ")
         folder = Path(_jit.cache_folder(sys.modules[KeyGrouping.__module__].__file__))
         folder.mkdir(parents=True)
         (folder / "kernel.nbi").touch()
-        assert cli._cache_state().startswith("partly warm: ")
+        assert cli.info()["kernels"].startswith("partly warm: ")
         monkeypatch.setattr(warm, "STEPS", [])
         warm.warmup(progress=False)
-        assert cli._cache_state() == "warm"
+        assert cli.info()["kernels"] == "warm"
     finally:
         _jit.cache_folder.cache_clear()
 

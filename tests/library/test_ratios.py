@@ -53,7 +53,8 @@ def test_limits_that_are_whole_numbers_are_met_exactly(n, digits, numerator, k):
 
 def test_the_examples_where_floats_go_wrong():
     over, under, value = terms_of((1 + fraction_of(0.01)) / 20)
-    assert (1 + 0.01) / 20 * 10_000 > 505  # 505.00000000000006: a worker with 505 would seem to have room
+    # 505.00000000000006: a worker with 505 would seem to have room.
+    assert (1 + 0.01) / 20 * 10_000 > 505
     assert ceil_share(10_000, over, under, value) == 505
 
 

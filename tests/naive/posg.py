@@ -202,7 +202,7 @@ def simulate_simple(policy, costs, arrivals, k, speeds, delay, every=1, control=
     """Round robin, full knowledge, least work, and feedback with every report delivered in time."""
     free, load, sent = [0.0] * k, [0.0] * k, [0] * k
     done, busy, reports = [0] * k, [0.0] * k, []
-    known = [(0.0, 0, 0.0)] * k
+    known, clock, used = [(0, 0.0)] * k, [0.0] * k, [0] * k
     stays, chosen = [], []
     for t, (cost, now) in enumerate(zip(costs, arrivals)):
         if policy == "round_robin":
@@ -213,12 +213,16 @@ def simulate_simple(policy, costs, arrivals, k, speeds, delay, every=1, control=
             level = [max(f, now + delay) for f in free]
             i = level.index(min(level))
         else:
-            for due, _, j, note in sorted(reports):
+            for due, _, j, finished, covered, mean in sorted(reports):
                 if due <= now:
-                    known[j] = note
+                    known[j] = (covered, mean)
+                    clock[j] = finished + (sent[j] - covered) * mean
             reports = [report for report in reports if report[0] > now]
-            level = [clock + (sent[j] - covered) * mean for j, (clock, covered, mean) in enumerate(known)]
-            i = level.index(min(level)) if all(covered for _, covered, _ in known) else sent.index(min(sent))
+            level = [max(c, now + delay) for c in clock]
+            i = min(range(k), key=lambda i: (level[i], used[i], i))
+            if not all(covered for covered, _ in known):
+                i = sent.index(min(sent))
+            clock[i], used[i] = level[i] + known[i][1], t + 1
         paid = cost * speeds(t)[i]
         load[i] += paid
         free[i] = max(free[i], now + delay) + paid
@@ -226,7 +230,7 @@ def simulate_simple(policy, costs, arrivals, k, speeds, delay, every=1, control=
         done[i] += 1
         busy[i] += paid
         if policy == "feedback" and done[i] % every == 0:
-            reports.append((free[i] + control, t, i, (free[i], done[i], busy[i] / done[i])))
+            reports.append((free[i] + control, t, i, free[i], done[i], busy[i] / done[i]))
         stays.append(free[i] - now)
         chosen.append(i)
     assert all(math.isfinite(stay) for stay in stays)

@@ -76,13 +76,15 @@ class LoadAware:
         most=256,
     ):  # fmt: skip
         self.resync, self.look, self.most = resync, look, most
-        self.under_way = []  # requests that are not answered: the number of the tuple, the clock then
+        # Requests that are not answered: the number of the tuple, the clock then.
+        self.under_way = []
         self.learner, self.threshold, self.growth = learner, threshold, growth
         self.goal, self.span, self.share, self.check = goal, span, share, check
         self.reports, self.timeout, self.clamp, self.sync, self.start = reports, timeout, clamp, sync, start
         self.clock_kind, self.unseen = clock, unseen
         self.phase, self.active, self.origin, self.clock = "NOP", False, None, 0.0
-        self.pair, self.waited, self.log = None, [], []  # log: (elapsed, cost, known) of every kept tuple
+        # Log: (elapsed, cost, known) of every kept tuple.
+        self.pair, self.waited, self.log = None, [], []
         self.asked, self.patience, self.again = 0, timeout, False
         self.queue, self.done, self.busy, self.wall, self.reported = [], 0, 0.0, 0.0, 0
 

@@ -213,7 +213,8 @@ def test_claims_get_seeds_until_they_are_decided(tmp_path):
     assert shifted["verdict"].to_dict() == both["verdict"].to_dict()
     assert (shifted["estimate"] != both["estimate"]).all()
     kept = pd.read_parquet(tmp_path / "two" / "results" / "noisy.parquet")
-    assert kept["seed"].tolist() == [*range(40), *range(1000, 1040)] * 2  # what was there is still there
+    # What was there is still there.
+    assert kept["seed"].tolist() == [*range(40), *range(1000, 1040)] * 2
 
 
 @pytest.mark.spark
@@ -360,11 +361,11 @@ def test_foreign_parquet_files_are_left_alone(tmp_path):
 
 
 def test_a_measure_may_not_shadow_a_parameter():
-    from streamlb.validation.engine import _measure
+    from streamlb.validation.engine import measured
 
     shadow = Experiment("shadow", lambda profile: [], lambda seed: {"seed": seed + 1})
     with pytest.raises(ValueError, match="'seed', which is the name of a parameter"):
-        _measure(shadow, '{"seed":1}')
-    assert _measure(Experiment("echo", lambda profile: [], lambda seed: {"seed": seed}), '{"seed":1}') == '{"seed":1}'
+        measured(shadow, '{"seed":1}')
+    assert measured(Experiment("echo", lambda profile: [], lambda seed: {"seed": seed}), '{"seed":1}') == '{"seed":1}'
     with pytest.raises(TypeError, match="must return a dict"):
-        _measure(Experiment("list", lambda profile: [], lambda seed: [seed]), '{"seed":1}')
+        measured(Experiment("list", lambda profile: [], lambda seed: [seed]), '{"seed":1}')

@@ -25,7 +25,8 @@ def test_every_tuple_comes_back(policy):
     assert "prototype results" not in [thread.name for thread in threading.enumerate()]
     if policy == "posg":
         assert result["messages"]["matrices"] >= 2
-        assert result["phases"][0] == (0, "ROUND_ROBIN")  # when it first ran is up to the wall clock
+        # When it first ran depends on the wall clock.
+        assert result["phases"][0] == (0, "ROUND_ROBIN")
     elif policy == "round_robin":
         assert result["assignment"].tolist() == [0, 1] * 60
 
@@ -63,8 +64,10 @@ def test_command_line(capsys):
     for row in rows:
         assert row["time_outs"] == 40
         assert row["mean_ms"] == pytest.approx((row["first_half_ms"] + row["second_half_ms"]) / 2, abs=0.02)
-        assert row["speed_up"] == pytest.approx(rows[0]["mean_ms"] / row["mean_ms"], abs=0.1)  # of rounded numbers
-    assert {"first_run", "matrices", "replies", "bytes"} <= set(rows[1])  # when it first ran is up to the wall clock
+        # The speed-up is one of rounded numbers.
+        assert row["speed_up"] == pytest.approx(rows[0]["mean_ms"] / row["mean_ms"], abs=0.1)
+    # When it first ran depends on the wall clock.
+    assert {"first_run", "matrices", "replies", "bytes"} <= set(rows[1])
 
 
 def test_when_all_matrices_are_fresh():
@@ -72,7 +75,8 @@ def test_when_all_matrices_are_fresh():
         "completion": np.ones(10), "mean": 1.0, "first_run": 3, "messages": dict.fromkeys(("matrices", "replies", "bytes"), 1),
         "received": [(4, 0), (5, 1), (6, 0), (8, 1), (9, 1)],
     }  # fmt: skip
-    assert prototype._row(11, 2, "posg", result, 1.0, 5.0)["refreshed"] == 6  # instance 1 at 5, instance 0 at 6
+    # Instance 1 refreshes at 5, instance 0 at 6.
+    assert prototype._row(11, 2, "posg", result, 1.0, 5.0)["refreshed"] == 6
     assert prototype._row(11, 3, "posg", result, 1.0, 5.0)["refreshed"] is None
 
 

@@ -28,7 +28,7 @@ from .aspects import (
     peak,
     share_of,
 )
-from .estimates import Estimate, exact, mean, median, proportion, ratio, spread_ratio
+from .estimates import Estimate, exact, geometric_mean, mean, median, proportion, ratio, spread_ratio
 from .findings import (
     DIFFERS,
     FAILS,
@@ -76,6 +76,7 @@ __all__ = [
     "exact",
     "finding",
     "flat",
+    "geometric_mean",
     "greater",
     "less",
     "mean",

@@ -7,7 +7,7 @@ share the error is known only when the aspect is decided.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -30,6 +30,7 @@ class Estimate:
     interval: Interval
     seeds: int = 0
     cells: frozenset[int] = frozenset()
+    agreed: bool = False  # every seed gives the same
 
     @property
     def statistical(self) -> bool:
@@ -40,10 +41,15 @@ class Estimate:
         return f"{self}"
 
     def __format__(self, spec: str) -> str:
-        """Return ``1.06 (1.04 to 1.08)``; a format such as ``.2f`` or ``.1%`` is used for each."""
+        """Return ``1.06 (1.04 to 1.08)``; a format such as ``.2f`` or ``.1%`` is used for each.
+
+        Where every seed gives the same it is ``2.00 (all 10 seeds)``.
+        """
         spec = spec or ".3g"
         if not self.statistical:
             return format(self.point, spec)
+        if self.agreed:
+            return f"{self.point:{spec}} ({f'all {self.seeds} seeds' if self.seeds > 1 else 'one seed'})"
         low, high = self.interval(ALPHA)
         return f"{self.point:{spec}} ({low:{spec}} to {high:{spec}})"
 
@@ -56,6 +62,9 @@ def exact(value: Any) -> Estimate:
     return Estimate(number, lambda alpha: (number, number))
 
 
+SAME = 1e-12  # of their size: numbers closer than this are equal but for rounding
+
+
 def _unbend(x: float, bend: float) -> float:
     """Return T with T + bend (T^2/3 + 1/6) + bend^2 T^3/27 = x: Hall's cubic solved.
 
@@ -66,35 +75,107 @@ def _unbend(x: float, bend: float) -> float:
     return 3.0 / bend * (np.cbrt(1.0 + bend * (x - bend / 6.0)) - 1.0)
 
 
-def mean(sample: Sample) -> Estimate:
-    """Return the mean of a sample with Student's interval, corrected for skewness.
+def _student(alpha: float, n: int) -> float:
+    """Return how many standard errors Student's interval of n values reaches."""
+    from scipy import special
 
-    The correction is Hall's: the studentised mean is straightened by a cubic that removes the
-    first effect of skewness, which a plain interval of a dozen skewed values would ignore.
+    return -float(special.stdtrit(n - 1, alpha / 2))
+
+
+def _reaches(values: np.ndarray, alpha: float) -> tuple[float, float]:
+    """Return how many standard errors the interval of a mean goes below it and above it.
+
+    Hall's interval straightens the studentised mean by a cubic that removes the first effect of
+    skewness; but the skewness of a dozen values is itself uncertain by a root of 6/n, and far out
+    in the tails the cubic of a wrong skewness shortens the interval by half. So each end is the
+    farther one of Student's and of Hall's with half that uncertainty against it.
+    """
+    n, student = values.size, _student(alpha, values.size)
+    deviations = values - values.mean()
+    skewness = float(np.mean((deviations / np.sqrt(np.mean(deviations**2))) ** 3))
+    if n > 2:
+        skewness *= (n * (n - 1)) ** 0.5 / (n - 2)
+    doubt = 0.5 * (6.0 / n) ** 0.5
+    below = _unbend(student, (skewness - doubt) / n**0.5)
+    above = -_unbend(-student, (skewness + doubt) / n**0.5)
+    return max(student, below), max(student, above)
+
+
+def _agree(values: np.ndarray) -> bool:
+    """Return whether all values are the same but for rounding."""
+    return bool(np.ptp(values) <= SAME * np.abs(values).max(initial=0.0))
+
+
+def _if_agreed(point: float, n: int, alpha: float) -> tuple[float, float]:
+    """Return the interval where all seeds give the same number.
+
+    No spread is seen that an interval could be built on. If half of all seeds gave something else,
+    n seeds would agree with chance 2^(1-n) at most; until that is below alpha nothing is known.
+    """
+    return (point, point) if n > 1 and 2.0 ** (1 - n) <= alpha else (-np.inf, np.inf)
+
+
+def mean(sample: Sample) -> Estimate:
+    """Return the mean of a sample with Student's interval, widened for skewness.
+
+    The wider of Student's and Hall's intervals is taken at each end. Where all seeds agree, the
+    interval is that number alone, once there are so many seeds that they would hardly agree by
+    chance. One seed says nothing.
 
     Examples
     --------
     >>> from streamlb.validation.judging import Sample, mean
     >>> estimate = mean(Sample(range(20), [1.0, 1.2, 0.8, 1.1, 0.9] * 4))
     >>> f"{estimate:.2f}"
-    '1.00 (0.87 to 1.13)'
+    '1.00 (0.86 to 1.14)'
+    >>> f"{mean(Sample(range(20), [3.0] * 20)):.0f}"
+    '3 (all 20 seeds)'
     """
-    from scipy import stats
-
     values, n = sample.values, sample.values.size
-    if n < 2:
-        raise ValueError(f"{sample.name or 'a mean'} needs at least two seeds, got {n}")
+    if n < 1:
+        raise ValueError(f"{sample.name or 'a mean'} needs at least one seed, got none")
     centre = float(values.mean())
-    deviations = values - centre
+    if _agree(values):
+        return Estimate(centre, lambda alpha: _if_agreed(centre, n, alpha), n, sample.cells, agreed=True)
+
     error = float(values.std(ddof=1)) / n**0.5
-    spread = float(np.sqrt(np.mean(deviations**2)))
-    bend = float(np.mean((deviations / spread) ** 3)) / n**0.5 if spread > 0 else 0.0
 
     def interval(alpha: float) -> tuple[float, float]:
-        reach = float(stats.t.isf(alpha / 2, n - 1))
-        return centre - error * _unbend(reach, bend), centre - error * _unbend(-reach, bend)
+        below, above = _reaches(values, alpha)
+        return centre - below * error, centre + above * error
 
     return Estimate(centre, interval, n, sample.cells)
+
+
+def geometric_mean(sample: Sample, least: float = 0.0) -> Estimate:
+    """Return the geometric mean of numbers above 0: what `mean` makes of their logarithms.
+
+    It is for ratios, times and loads with a long tail, whose arithmetic mean hangs on a few seeds.
+
+    Parameters
+    ----------
+    sample : Sample
+        Numbers above 0.
+    least : float, default 0
+        What smaller numbers count as, so that one of 0 has a logarithm.
+
+    Examples
+    --------
+    >>> from streamlb.validation.judging import Sample, geometric_mean
+    >>> f"{geometric_mean(Sample(range(20), [0.5, 2.0, 0.25, 4.0] * 5)):.1f}"
+    '1.0 (0.3 to 2.9)'
+    """
+    values = np.maximum(sample.values, least)
+    if not (values > 0).all():
+        raise ValueError(f"{sample.name or 'a geometric mean'} needs values above 0, got {values.min()}")
+    logs = mean(Sample(sample.seeds, np.log(values), sample.cells, sample.name))
+
+    def interval(alpha: float) -> tuple[float, float]:
+        low, high = logs.interval(alpha)
+        with np.errstate(over="ignore"):  # a few seeds that differ much: no upper end
+            return float(np.exp(low)), float(np.exp(high))
+
+    return replace(logs, point=float(np.exp(logs.point)), interval=interval)
 
 
 def ratio(above: Sample, below: Sample) -> Estimate:
@@ -103,48 +184,34 @@ def ratio(above: Sample, below: Sample) -> Estimate:
     The interval holds every r for which the mean of ``above - r * below`` may be 0. Both means are
     of numbers above 0; where the interval of the lower mean reaches 0 the ratio has no upper end.
     """
-    from scipy import optimize, stats
-
-    pair = above - below  # to find the seeds that both have
-    keep = pair.seeds
+    keep = (above - below).seeds  # the seeds that both have
     a = above.values[np.isin(above.seeds, keep)]
     b = below.values[np.isin(below.seeds, keep)]
-    n = keep.size
-    if n < 2:
-        raise ValueError(f"a ratio needs at least two seeds that both samples have, got {n}")
+    n, cells = keep.size, above.cells | below.cells
+    if n < 1:
+        raise ValueError("a ratio needs at least one seed that both samples have, got none")
     if not b.mean() > 0:
         raise ValueError(f"the mean below a ratio must be above 0, got {b.mean()}")
     point = float(a.mean() / b.mean())
+    rest = a - point * b
+    if np.ptp(rest) <= SAME * (np.abs(a).max() + np.abs(point * b).max()):
+        return Estimate(point, lambda alpha: _if_agreed(point, n, alpha), n, cells, agreed=True)
+    (aa, ab), (_, bb) = np.cov(a, b) / n
+
+    def ends(reach: float) -> list[float]:
+        """Return where the mean of a - r b is this many standard errors away from 0."""
+        square = np.array(
+            [b.mean() ** 2 - reach**2 * bb, -2 * (a.mean() * b.mean() - reach**2 * ab), a.mean() ** 2 - reach**2 * aa]
+        )
+        return [float(root.real) for root in np.roots(square) if abs(root.imag) <= 1e-9 * abs(root)]
 
     def interval(alpha: float) -> tuple[float, float]:
-        reach = float(stats.t.isf(alpha / 2, n - 1))
+        down, up = _reaches(rest, alpha)
+        low = max((end for end in ends(down) if end <= point), default=-np.inf)
+        high = min((end for end in ends(up) if end >= point), default=np.inf)
+        return low, high
 
-        def excess(r: float, side: float) -> float:
-            values = a - r * b
-            centre, deviations = float(values.mean()), values - values.mean()
-            spread = float(np.sqrt(np.mean(deviations**2)))
-            if spread <= 1e-12 * abs(float(b.mean())) * max(1.0, abs(r)):
-                return centre
-            bend = float(np.mean((deviations / spread) ** 3)) / n**0.5
-            return centre - float(values.std(ddof=1)) / n**0.5 * _unbend(side * reach, bend)
-
-        def end(side: float) -> float:
-            """Return where the interval of a - r b just leaves 0: low for side 1, high for -1."""
-            step = max(abs(point), 1e-12)
-            inside = point
-            for _ in range(200):
-                outside = point - side * step
-                if excess(outside, side) * side > 0:
-                    lower, upper = sorted((outside, inside))
-                    return float(optimize.brentq(excess, lower, upper, args=(side,), xtol=1e-14, rtol=1e-12))
-                inside, step = outside, 2 * step
-            return -side * np.inf
-
-        if excess(point, 1.0) == excess(point, -1.0):  # no noise at all
-            return point, point
-        return end(1.0), end(-1.0)
-
-    return Estimate(point, interval, n, above.cells | below.cells)
+    return Estimate(point, interval, n, cells)
 
 
 def median(sample: Sample) -> Estimate:
@@ -193,25 +260,27 @@ def spread_ratio(above: Sample, below: Sample) -> Estimate:
 
     The jackknife works on the logarithm of the ratio and keeps the pairing by seed.
     """
-    from scipy import stats
-
     keep = (above - below).seeds
     a, b = above.values[np.isin(above.seeds, keep)], below.values[np.isin(below.seeds, keep)]
     n = keep.size
-    if n < 3:
-        raise ValueError(f"a ratio of spreads needs at least three seeds, got {n}")
+    cells = above.cells | below.cells
 
     def log_ratio(x: np.ndarray, y: np.ndarray) -> float:
         return float(np.log(x.std(ddof=1)) - np.log(y.std(ddof=1)))
 
-    if not (a.std() > 0 and b.std() > 0):
-        raise ValueError("a ratio of spreads needs samples that vary")
+    if n < 1:
+        raise ValueError("a ratio of spreads needs seeds that both samples have, got none")
+    if n < 3 or _agree(a) or _agree(b):  # nothing can be said
+        return Estimate(float("nan"), lambda alpha: (-np.inf, np.inf), n, cells)
     whole = log_ratio(a, b)
-    pseudo = np.array([n * whole - (n - 1) * log_ratio(np.delete(a, i), np.delete(b, i)) for i in range(n)])
+    without = [(np.delete(a, i), np.delete(b, i)) for i in range(n)]
+    if any(_agree(x) or _agree(y) for x, y in without):  # one seed makes all the spread
+        return Estimate(float(np.exp(whole)), lambda alpha: (-np.inf, np.inf), n, cells)
+    pseudo = np.array([n * whole - (n - 1) * log_ratio(x, y) for x, y in without])
     centre, error = float(pseudo.mean()), float(pseudo.std(ddof=1)) / n**0.5
 
     def interval(alpha: float) -> tuple[float, float]:
-        reach = float(stats.t.isf(alpha / 2, n - 1)) * error
+        reach = _student(alpha, n) * error
         return float(np.exp(centre - reach)), float(np.exp(centre + reach))
 
-    return Estimate(float(np.exp(whole)), interval, n, above.cells | below.cells)
+    return Estimate(float(np.exp(whole)), interval, n, cells)

@@ -69,8 +69,9 @@ class Decision:
 
     `shape` and `value` are "holds", "fails", "undecided" or "" where the paper states none.
     `estimate`, `low` and `high` belong to the check on which the value hangs, or the shape where no
-    value is stated; `label` says which. `cells` are the settings that need more seeds, and None
-    stands for all.
+    value is stated; `label` says which, and `region` where it must lie. `cells` are the settings
+    that need more seeds, and None stands for all. `checks` is how many checks with noise share the
+    error.
     """
 
     verdict: str
@@ -83,6 +84,8 @@ class Decision:
     low: float = float("nan")
     high: float = float("nan")
     cells: frozenset[int] | None = frozenset()
+    region: tuple[float, float] = (float("-inf"), float("inf"))
+    checks: int = 0
 
     @property
     def decided(self) -> bool:
@@ -104,7 +107,8 @@ def decide(found: Finding, alpha: float | Level = ALPHA) -> Decision:
     if found.without:
         return Decision(found.without, ABSENT, ABSENT, found.measured, found.note)
     aspects = [aspect for aspect in (found.shape, found.value) if aspect is not None]
-    each = _shared(alpha, max(1, sum(aspect.statistical for aspect in aspects)))
+    checks = sum(aspect.statistical for aspect in aspects)
+    each = _shared(alpha, max(1, checks))
     shape = found.shape.rule(each) if found.shape is not None else None
     value = found.value.rule(each) if found.value is not None else None
     verdict = verdict_of(shape.word if shape else ABSENT, value.word if value else ABSENT)
@@ -123,6 +127,8 @@ def decide(found: Finding, alpha: float | Level = ALPHA) -> Decision:
         _open_cells([ruling for ruling in (shape, value) if ruling is not None])
         if verdict == UNDECIDED
         else frozenset(),
+        crucial.region,
+        checks,
     )
 
 

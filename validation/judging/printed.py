@@ -49,7 +49,8 @@ def printed(text: str, *, neutral: float = 0.0, scale: float = 1.0) -> Printed:
     >>> printed("16%").region
     (0.128, 0.192)
     """
-    found = re.fullmatch(r"\s*([-+]?[\d,]*\.?\d+(?:[eE][-+]?\d+)?)\s*(%?)\s*", text)
+    number = r"[-+]?(?:\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d*\.?\d+)(?:[eE][-+]?\d+)?"
+    found = re.fullmatch(rf"\s*({number})\s*(%?)\s*", text.replace("\N{MINUS SIGN}", "-"))
     if found is None:
         raise ValueError(f"text must be one printed number such as '1.25' or '25%', got {text!r}")
     digits, percent = found.group(1).replace(",", ""), found.group(2)
@@ -57,6 +58,6 @@ def printed(text: str, *, neutral: float = 0.0, scale: float = 1.0) -> Printed:
     mantissa, _, exponent = digits.lower().partition("e")
     decimals = len(mantissa.partition(".")[2])
     unit = 10.0 ** (int(exponent or 0) - decimals) * abs(factor)
-    number = round(float(digits) * factor, 12)
-    tolerance = max(0.5 * unit, EFFECT_SHARE * abs(number - neutral))
-    return Printed(text.strip(), number, round(tolerance, 12))
+    value = round(float(digits) * factor, 12)
+    tolerance = max(0.5 * unit, EFFECT_SHARE * abs(value - neutral))
+    return Printed(text.strip(), value, round(tolerance, 12))

@@ -220,7 +220,8 @@ class POSG(Scheduling):
     """
 
     __slots__ = ("_origin",)
-    _VERSION = 2  # 2: one array of records instead of two of numbers, and hash functions of spread seeds
+    # 2: one array of records instead of two of numbers, and hash functions of spread seeds.
+    _VERSION = 2
 
     def __init__(self, *args: Any, **options: Any):
         self.options = options_of(self, args, options)

@@ -35,8 +35,12 @@ from streamlb.scheduling.posg.scheduler import (
 LIFE = record([("incarnation", "i8"), ("sequence", "i8")])
 
 _LEFT = -1
-_REFRESH = 8  # pairs held back in a row after which one is sent nevertheless: the last one sent may have been lost
-_GAP = 64  # how far beyond the known instances a new one may be numbered: a stray number must not allocate much
+# Pairs held back in a row after which one is sent nevertheless: the last one sent may have been
+# lost.
+_REFRESH = 8
+# How far beyond the known instances a new one may be numbered: a stray number must not allocate
+# much.
+_GAP = 64
 
 
 @njit(cache=True, nogil=True)

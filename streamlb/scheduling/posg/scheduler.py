@@ -379,7 +379,8 @@ def enter_instance(i, scheduler):
     fresh = instances[i]
     fresh.clock = clock / known if known > 0 else 0.0
     fresh.average = cost / known if known > 0 else 0.0
-    fresh.offset = fresh.clock if settings.busy == 1 else 0.0  # a fresh instance counts its busy time from 0
+    # A fresh instance counts its busy time from 0.
+    fresh.offset = fresh.clock if settings.busy == 1 else 0.0
     fresh.assigned = fresh.correction = 0.0
     fresh.active = 1
     fresh.known = fresh.used = fresh.due = 0

@@ -32,15 +32,18 @@ from streamlb.scheduling.posg.scheduler import (
     choose_instance,
 )
 
-# Feedback, for each instance. The scheduler knows the clock reported last, the tuples and the mean
-# cost that it covers, and the tuples sent there. The instance has executed tuples and was busy with
-# them. Its reports on their way are a ring: where the oldest is, and how many there are.
+# Feedback, for each instance. The scheduler estimates when it will have done all that it was sent,
+# and knows its mean cost, how many executions the report behind these covered (0: it never
+# reported), the tuples sent there and the number of the last of them. The instance has executed
+# tuples and was busy with them. Its reports on their way are a ring: where the oldest is, and how
+# many there are.
 REPORTER = record(
     [
         ("clock", "f8"),
-        ("covered", "i8"),
         ("average", "f8"),
+        ("covered", "i8"),
         ("sent", "i8"),
+        ("used", "i8"),
         ("executed", "i8"),
         ("busy", "f8"),
         ("oldest", "i8"),
@@ -150,12 +153,15 @@ def run_feedback(stretch, every, free, reporters, queue):
     """Send each tuple to the least clock known; instances report theirs every `every` completions.
 
     Round robin until each has reported; then the clock last reported plus the mean cost for every
-    tuple that it does not cover. queue is REPORT[instances, capacity]. Returns the tuples handled:
-    fewer than all when a queue is full.
+    tuple that it does not cover. An instance that should be idle can begin with a tuple when it
+    gets there, and not earlier: its clock counts as that. Of equals the one that was used the
+    longest ago is taken. queue is REPORT[instances, capacity]. Returns the tuples handled: fewer
+    than all when a queue is full.
     """
     capacity = queue.shape[1]
     for t in range(stretch.costs.size):
         now = stretch.arrivals[t]
+        earliest = now + stretch.delay
         best, fewest = 0, 0
         least = np.inf
         silent = 0
@@ -163,16 +169,16 @@ def run_feedback(stretch, every, free, reporters, queue):
             own = reporters[i]
             while own.waiting > 0 and queue[i, own.oldest].due <= now:
                 report = queue[i, own.oldest]
-                own.clock = report.clock
                 own.covered = report.executed
                 own.average = report.busy / report.executed
+                own.clock = report.clock + (own.sent - own.covered) * own.average
                 own.oldest = (own.oldest + 1) % capacity
                 own.waiting -= 1
             silent += own.covered == 0
             if own.sent < reporters[fewest].sent:
                 fewest = i
-            level = own.clock + (own.sent - own.covered) * own.average
-            if level < least:
+            level = max(own.clock, earliest)
+            if level < least or (level == least and own.used < reporters[best].used):
                 least = level
                 best = i
         if silent > 0:
@@ -181,7 +187,9 @@ def run_feedback(stretch, every, free, reporters, queue):
         if own.waiting == capacity:
             return t
         own.busy += _execute(t, best, now, stretch, free)
+        own.clock = max(own.clock, earliest) + own.average
         own.sent += 1
+        own.used = stretch.first + t + 1
         own.executed += 1
         if own.executed % every == 0:
             report = queue[best, (own.oldest + own.waiting) % capacity]
@@ -258,7 +266,8 @@ def _deliver(slot, t, box, scheduler, notes, progress):
     else:
         accept_reply(i, message.epoch, message.clock, message.estimate, message.assigned, scheduler)
         own = scheduler.own[0]
-        if own.phase == RUN and progress.first_run < 0:  # the next message may end it before a tuple comes
+        # The next message may end it before a tuple comes.
+        if own.phase == RUN and progress.first_run < 0:
             progress.first_run = own.submitted
 
 

@@ -12,6 +12,7 @@ import numpy as np
 from streamlb import _check
 from streamlb._options import checked, signature_of
 from streamlb.learning.learner import EMPTY, LEARNER, LEARNING, Cells, Learners
+from streamlb.learning.messages import Matrices, Reply, size_of
 from streamlb.scheduling.posg.options import POSGOptions
 from streamlb.scheduling.posg.scheduler import PHASES, ROUND_ROBIN, count_messages, new_scheduler, scheduler_of
 from streamlb.simulation.operator.kernels import (
@@ -118,7 +119,7 @@ class FeedbackOptions(PolicyOptions):
 
 
 class Feedback(Policy):
-    """No sketch: instances report their clock every `every` completions."""
+    """No sketch: instances report their clock every `every` completions; idle ones are known."""
 
     Options = FeedbackOptions
     takes = signature_of(FeedbackOptions, "", without="instances seed")
@@ -212,7 +213,25 @@ class POSG(Policy):
             "first_run": first_run if first_run >= 0 else None,
             "phases": [(0, PHASES[ROUND_ROBIN]), *((t, PHASES[phase]) for t, phase, _ in notes if phase >= 0)],
             "received": [(t, instance) for t, phase, instance in notes if phase < 0],
-            "messages": count_messages(self.scheduler, self.options),
+            "messages": self._count_messages(),
+        }
+
+    def _count_messages(self) -> dict[str, int]:
+        """Return the messages that arrived, those that are still on their way, and their bytes.
+
+        What came too late was sent all the same: its bytes count, and here it can only be replies.
+        """
+        counted = count_messages(self.scheduler, self.options)
+        under_way = self.box.messages["brings_matrices"][self.box.due < np.inf]
+        matrices = int(under_way.sum())
+        replies = under_way.size - matrices
+        shape = self.options.rows, self.options.columns
+        more = matrices * size_of(Matrices, *shape) + (replies + counted["ignored"]) * size_of(Reply)
+        return {
+            **counted,
+            "bytes": counted["bytes"] + more,
+            "matrices_under_way": matrices,
+            "replies_under_way": replies,
         }
 
 

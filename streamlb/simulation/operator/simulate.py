@@ -25,13 +25,33 @@ _CHUNK = 1 << 16
 
 @dataclass(frozen=True)
 class OperatorResult:
-    """What became of the tuples of `simulate_operator`.
+    """What became of the tuples of `simulate_operator`; times are in the unit of the costs.
 
-    Times are in the unit of the costs. `mean`, `std`, `minimum` and `maximum` are of the completion
-    times; `phases` lists the tuple at which POSG's scheduler was first seen in each successive
-    phase; `first_run` is the tuple at which it first ran, None if never; `received` lists the tuple
-    before which each instance's matrices came. `completion` and `assignment` are kept with
-    ``keep=True``, `blocks` (least, mean and greatest of each block) with `block`.
+    Parameters
+    ----------
+    policy : str
+        Who chose the instances.
+    instances, tuples : int
+        How many there were.
+    interval : float
+        The mean time between arrivals.
+    mean, std, minimum, maximum : float
+        Of the completion times.
+    late : int
+        The tuples that stayed longer than `deadline`.
+    first_run : int or None
+        The tuple at which POSG's scheduler first ran, None if never.
+    phases : list of (int, str)
+        The tuple at which POSG's scheduler was first seen in each successive phase.
+    received : list of (int, int)
+        The tuple before which an instance's matrices came, and the instance.
+    messages : dict
+        Those that arrived, by kind as the live scheduler counts them, and apart from them what is
+        still under way when the last tuple arrives; the bytes are of all that was sent.
+    blocks : float64[blocks, 3] or None
+        Least, mean and greatest completion time of each block, with `block`.
+    completion, assignment : array or None
+        Every tuple's completion time and instance, with ``keep=True``.
     """
 
     policy: str
@@ -108,7 +128,8 @@ class OperatorRunOptions(TupleOptions):
         )
         if self.keys.size == 0:
             raise ValueError("keys must hold at least one tuple, got none")
-        if not self.interval * self.keys.size < np.inf:  # times that are not numbers would never come
+        # Times that are not numbers would never come.
+        if not self.interval * self.keys.size < np.inf:
             raise ValueError("costs must add up to a finite time, with overprovisioning, got a sum beyond the floats")
         if isinstance(self.arrivals, str):
             _check.choice("arrivals", self.arrivals, ARRIVALS)

@@ -244,7 +244,8 @@ def _send(now, settings, network, state, totals):
     gate, part, buffer = settings.gate, settings.part, settings.buffer
     count, moved = pairs.size, 0
     now_row = now % flight.shape[0]
-    start = np.int64(mix(np.uint64(now)) >> np.uint64(33)) % count  # so that no pair is always the first in line
+    # The start moves, so that no pair is always the first in line.
+    start = np.int64(mix(np.uint64(now)) >> np.uint64(33)) % count
     for phase in range(1 if gate == FREE else 0, 1 if gate == STEPPED else 2):
         for k in range(count):
             p = start + k
@@ -265,7 +266,8 @@ def _send(now, settings, network, state, totals):
                 n = min(n, state.links[a].send, state.links[b].receive)
             receiver = queues[pair.receiver]
             there = receiver.waiting + receiver.coming
-            if gate == CONSERVING:  # what the receiver can handle by then, and a part more from the step's sender
+            # Take what the receiver can handle by then, and a part more from the step's sender.
+            if gate == CONSERVING:
                 n = min(n, part * (pair.delay + 1 - phase) - there)
             if n <= 0:
                 continue

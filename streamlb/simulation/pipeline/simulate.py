@@ -267,7 +267,8 @@ def _checked_schedule(schedule: Any, nodes: int, gate: str) -> np.ndarray:
         raise ValueError(
             f"schedule must be a permutation of the nodes in every step, got {steps[bad[0]].tolist()} in step {bad[0]}"
         )
-    return steps if steps.flags.writeable else steps.copy()  # a read-only array is another type to Numba
+    # To Numba a read-only array is another type.
+    return steps if steps.flags.writeable else steps.copy()
 
 
 def _check_joined(steps: np.ndarray, pairs: np.ndarray) -> None:

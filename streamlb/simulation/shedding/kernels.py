@@ -34,7 +34,8 @@ def simulate_learnt(tuples, waits, registers, F, W, family, room):
     done = 0  # the oldest tuple that may be with the operator
     finish = np.inf  # when it leaves, if it was kept
     for i in range(m + 1):
-        now = arrivals[i] if i < m else np.inf  # once all have come, the operator executes what it has
+        # Once all have come, the operator executes what it has.
+        now = arrivals[i] if i < m else np.inf
         while done < i and finish <= now:
             if waits[done] != DROPPED:
                 execute(np.int64(keys[done]), costs[done], finish - own.clock.origin, shedding, operator)

@@ -72,7 +72,8 @@ def seven_phases(
     pmf = stream.pmf
     mean_cost = float(pmf @ times)
     dear = int(np.flatnonzero(times[1:] == times.max())[0]) + 1 if (times[1:] == times.max()).any() else 0
-    dearer = float((pmf[0] - pmf[dear]) * (times[dear] - times[0]))  # by so much is the mean with the two swapped
+    # By so much is the mean with the two swapped.
+    dearer = float((pmf[0] - pmf[dear]) * (times[dear] - times[0]))
     drawn = stream.draw(7 * messages, value)
     costs = np.empty(drawn.size)
     gaps = np.empty(drawn.size)

@@ -95,7 +95,8 @@ class _SameCost(Policy):
         return StrawMan(mean_cost=mean, **given)
 
     def compiled(self, shedder):
-        return super().compiled(shedder) and shedder.options.mean_cost is not None  # else it learns as it goes
+        # Without a mean cost the shedder learns as it goes.
+        return super().compiled(shedder) and shedder.options.mean_cost is not None
 
     def run(self, shedder, tuples, waits):
         simulate_known(tuples, waits, shedder.mean_cost, shedder._registers, shedder._ring)

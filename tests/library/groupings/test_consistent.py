@@ -379,7 +379,8 @@ def test_text_keys_reach_present_workers_only(policy):
 
 def test_fcfs_serves_those_who_waited_in_order():
     grouping = ConsistentGrouping(3, virtual=4, policy="fcfs")
-    assert grouping.signal(1, "busy") == grouping.signal(0, "busy") == 0  # nobody is idle: they wait
+    # Nobody is idle: they wait.
+    assert grouping.signal(1, "busy") == grouping.signal(0, "busy") == 0
     assert grouping.signal(2, "idle") == 1
     assert grouping.shares[0].tolist() == [4, 3, 5]
     grouping.next_slot()

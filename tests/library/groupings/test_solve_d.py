@@ -98,7 +98,8 @@ def test_a_running_grouping_has_the_d_of_its_estimated_shares(candidates, worker
     grouping = DChoices(workers, seed=3, candidates=candidates)
     keys = Zipf(10_000, exponent).draw(60_000, seed=2)
     grouping.route_many(keys)
-    grouping.route(10_001, weight=int(60_000 * grouping.theta) + 100)  # a new hot key, for which d is solved again
+    # With a new hot key d is solved for again.
+    grouping.route(10_001, weight=int(60_000 * grouping.theta) + 100)
     head, shares = grouping.head()
     rest = np.full(100_000, (1 - shares.sum()) / 100_000)
     ref = min_choices([*shares, *rest], workers, grouping.theta, grouping.epsilon, candidates=candidates)

@@ -127,7 +127,8 @@ def test_bad_cost_changes_nothing(cost):
     assert learner.state() == before
 
 
-real = st.floats(-1e150, 1e150, exclude_min=True, exclude_max=True)  # what is beyond is rejected: test_posg_losses.py
+# What lies beyond is rejected, see test_posg_losses.py.
+real = st.floats(-1e150, 1e150, exclude_min=True, exclude_max=True)
 instance, incarnation, count = st.integers(0, 2**31 - 1), st.integers(0, 2**63 - 1), st.integers(0, 2**63 - 1)
 plain_messages = st.one_of(
     st.builds(Hello, instance, incarnation),

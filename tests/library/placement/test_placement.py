@@ -30,7 +30,7 @@ from streamlb.analysis import (
 )
 
 from streamlb import Placement, Topology, even_schedule, pipeline_schedule, resource_aware_schedule
-from streamlb.placement import matrices, refine, resource_aware
+from streamlb.placement import matrices, refine
 from streamlb.placement.examples import PAPER_NODES, paper_topology
 from streamlb.placement.pipeline import parts_received, pipeline_occupancy
 from streamlb.placement.show import draw_pipeline, draw_schedule, draw_step
@@ -143,7 +143,8 @@ def test_bad_yaml_is_named(text, message):
 
 def test_rates_follow_copies():
     diamond = paper_topology("diamond")
-    assert diamond.rates.tolist() == [10, 10, 10, 20]  # both middle bolts get a copy, the sink gets both
+    # Both middle bolts get a copy, the sink gets both.
+    assert diamond.rates.tolist() == [10, 10, 10, 20]
     assert diamond.sinks == (3,)
     assert diamond.limited(4).counts.tolist() == [4, 4, 4, 4]
 
@@ -461,7 +462,8 @@ def test_one_signature_for_each_kernel(tmp_path):
 @given(topologies(6, 9), st.integers(1, 9), st.integers(1, 4), st.integers(1, 40))
 def test_even_schedule_is_storms_round_robin(topology, nodes, slots, workers):
     comp = even_schedule(topology, nodes, slots=slots, workers=workers).task_node.tolist()
-    free = [(slot, node) for slot in range(slots) for node in range(nodes)][:workers]  # interleaved by node
+    # The slots, interleaved by node.
+    free = [(slot, node) for slot in range(slots) for node in range(nodes)][:workers]
     assert comp == [free[i % len(free)][1] for i in range(topology.tasks)]
 
 
@@ -475,9 +477,11 @@ def test_resource_aware_packs_the_nearest_node():
     one = resource_aware_schedule(line, 4)
     assert set(one.task_node.tolist()) == {0}  # four tasks of 128 MB fit on a node of 1 GB
     two = resource_aware_schedule(line, 4, memory=512.0)
-    assert two.task_node.tolist() == [0, 1, 0, 1]  # one task of each component in turn, two to a node
+    # Components take turns with one task each, and a node has room for two.
+    assert two.task_node.tolist() == [0, 1, 0, 1]
     racks = resource_aware_schedule(line, 4, memory=512.0, node_memory=512.0, racks=[0, 1, 1, 1])
-    assert sorted(racks.task_node[[0, 2, 1]].tolist()) == [1, 2, 3]  # the larger rack first, then across
+    # The larger rack is filled first, then the other one.
+    assert sorted(racks.task_node[[0, 2, 1]].tolist()) == [1, 2, 3]
     assert racks.task_node[3] == 0
 
 
@@ -486,7 +490,9 @@ def test_resource_aware_goes_breadth_first_over_children_and_parents():
         {"s1": 1, "s2": 1, "b": 2, "d": 1, "e": 1, "c": 1},
         [("s1", "b"), ("s2", "b"), ("s2", "c"), ("b", "d"), ("d", "e")],
     )
-    order = [topology.task_names[task] for _, task in resource_aware._task_order(topology)]
+    # A node has room for one task, so that the nodes fill in the order of the tasks.
+    placement = resource_aware_schedule(topology, 7, memory=512.0, node_memory=512.0)
+    order = [topology.task_names[task] for task in np.argsort(placement.task_node)]
     assert order == ["s1[0]", "b[0]", "d[0]", "s2[0]", "e[0]", "c[0]", "b[1]"]
 
 

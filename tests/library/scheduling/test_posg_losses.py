@@ -91,7 +91,8 @@ def test_a_long_bad_life_and_then_a_good_one(seed, k, loss, rules):
         if world.rng.random() < 0.03:
             world.upheaval()
         world.check()
-    world.loss = 0.0  # from here on nothing is lost: who takes part becomes known, and the scheduler runs again
+    # From here on nothing is lost: who takes part becomes known, and the scheduler runs again.
+    world.loss = 0.0
     world.post([instance.hello() for instance in world.instances])
     for _ in range(80 * 6 * 9):
         world.submit()

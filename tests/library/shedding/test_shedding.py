@@ -179,7 +179,8 @@ def test_the_listing_looks_before_it_adds():
             shedder.offer(7, 9.0 * i)
             shedder.complete(7, 1.0)
         assert (shedder.matrices, int(shedder.F[1, 0].sum())) == (1, counted)
-        assert int(shedder.F[0, 0].sum()) == 4 - counted  # the fourth is the first of the next window
+        # The fourth is the first of the next window.
+        assert int(shedder.F[0, 0].sum()) == 4 - counted
 
 
 @pytest.mark.parametrize(("sync", "asked", "wait"), [("exact", 1, 6.0), ("difference", 3, 14.0)])
@@ -205,7 +206,8 @@ def test_one_column_knows_the_mean_cost_alone():
     shedder = LoadAwareShedder(9.0, window=2, tolerance=9.0, columns=1)
     assert shedder.train([1, 2, 1, 2], [1.0, 4.0, 1.0, 4.0])
     assert [shedder.estimate(key) for key in (1, 2, 3)] == [2.5, 2.5, 2.5]
-    assert LoadAwareShedder(9.0, epsilon=1.0).F.shape[2] == 3  # section 5.1 goes up to an epsilon of 1
+    # Section 5.1 goes up to an epsilon of 1.
+    assert LoadAwareShedder(9.0, epsilon=1.0).F.shape[2] == 3
 
 
 @given(traces(), st.sampled_from(GOALS), st.sampled_from([0.0, 0.5]), st.sampled_from(["text", "sum", "listing"]))
@@ -338,7 +340,8 @@ def test_an_exact_reply_gives_the_true_backlog():
         shedder.offer(1, now)
         free = max(free, now) + 3.0
         if now == 13.0:
-            assert shedder.expected_wait(now) == 3.0 < free - now  # nothing is known of those kept before it
+            # Nothing is known of those kept before it.
+            assert shedder.expected_wait(now) == 3.0 < free - now
     for _ in range(3):
         shedder.complete(1, 3.0)
     assert shedder.replies == 1
@@ -610,7 +613,8 @@ def test_random_shedder_drops_its_share():
     dropped = sum(shedder.offer(i, float(i)) for i in range(100_000))
     assert abs(dropped / 100_000 - 0.3) < 6 * (0.3 * 0.7 / 100_000) ** 0.5
     assert shedder.dropped == dropped
-    assert RandomShedder(0.25, safety=0.5).share == pytest.approx(0.5)  # three quarters, less a third of it
+    # A share of 3/4, less a third of it.
+    assert RandomShedder(0.25, safety=0.5).share == pytest.approx(0.5)
 
 
 def test_keys_of_any_kind():

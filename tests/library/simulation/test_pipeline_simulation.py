@@ -120,7 +120,8 @@ def test_a_gated_bolt_is_never_busier_than_its_bound(case, stalls, slots):
         if senders.size:
             upstream = int(topology.counts[senders].sum())
             assert r.task_load[task] <= part * upstream * cycles
-            longest = cycles * nodes + r.stalled  # the slots of whole cycles, with the stalls of the run
+            # The slots of whole cycles, with the stalls of the run.
+            longest = cycles * nodes + r.stalled
             busy = Fraction(int(r.task_load[task]), part * longest)
             assert busy <= busy_fraction_bound(upstream, nodes, Fraction(r.stalled, cycles))
 

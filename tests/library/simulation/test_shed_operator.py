@@ -84,7 +84,8 @@ def test_the_shedder_knows_what_is_left_at_each_instance(k):
 
     class Watched(LoadAwareShedder):
         def offer(self, key, now):
-            if min(free) > now + 6.0:  # and none was since the last completion, which is no longer ago than a cost
+            # And none was since the last completion, which is no longer ago than a cost.
+            if min(free) > now + 6.0:
                 left = sum(until - now for until in free) / k
                 assert self.expected_wait(now) == pytest.approx(left, abs=1e-9)
                 checked.append(left)

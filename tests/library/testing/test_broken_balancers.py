@@ -403,7 +403,8 @@ def test_broken_sketches_are_caught(kind):
 
 def test_every_check_of_sketches_has_a_broken_class():
     names = {name for name, _ in sketch_checks(Counters, **COUNTED)}
-    assert names - set(SKETCHES.values()) == {"state", "bad_state"}  # shared with groupings, which see to them
+    # Shared with groupings, which see to them.
+    assert names - set(SKETCHES.values()) == {"state", "bad_state"}
 
 
 def test_an_estimate_above_the_true_count_is_caught():

@@ -159,6 +159,7 @@ def test_the_known_bound_is_that_of_the_theory(kind):
 
 def test_a_function_may_stand_for_the_class():
     names = [name for name, _ in grouping_checks(functools.partial(KeyGrouping, seed=4), sources=2)]
-    assert "bound_workers_per_key" not in names  # whose bounds they are is not looked for in a function
+    # Whose bounds they are is not looked for in a function.
+    assert "bound_workers_per_key" not in names
     for _, run in grouping_checks(functools.partial(KeyGrouping, seed=4), sources=2):
         run()

@@ -102,7 +102,8 @@ def test_huge_waits_must_be_huge_at_every_load():
 def test_phase_means_weigh_windows_by_what_they_kept():
     windows = phases.WINDOWS
     kept, total = np.zeros(windows), np.zeros(windows)
-    kept[0], total[0] = 100, 100.0  # phase A: a hundred tuples that waited 1, three hundred that waited 3
+    # Phase A: a hundred tuples that waited 1, three hundred that waited 3.
+    kept[0], total[0] = 100, 100.0
     kept[1], total[1] = 300, 900.0
     runs = pd.DataFrame([{"LAS: kept": kept.tolist(), "LAS: sum": total.tolist()}])
     assert phases.wait_in(runs, "LAS", "A").tolist() == [2.5]

@@ -1,11 +1,13 @@
 """Our own claims beside Tantalaki et al. 2020.
 
 They are about schedules that beat the printed one on its own measures, and about bounds that every
-run keeps.
+run keeps. What is beaten has the best of its settings in every cell: both readings of Algorithm 2,
+steps with and without stalls, and a sender's window of either size.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,10 +19,23 @@ from streamlb.placement.pipeline import pipeline_schedule
 from streamlb.placement.topology import Topology
 from streamlb.simulation.pipeline import PipelineResult, simulate_pipeline
 
-from ...claim import Claim, Experiment, Verdict, claims_into
+from ...claim import Claim, Experiment, Seeds, claims_into
 from ...figures import COLOURS, OURS, PAPER, new_figure, panels, paper_line
-from .readings import example, random_topology
-from .refinement import REFINE
+from ...judging import (
+    Estimate,
+    Finding,
+    Runs,
+    all_of,
+    at_least,
+    at_most,
+    finding,
+    geometric_mean,
+    mean,
+    never,
+    proportion,
+    ratio,
+)
+from .readings import example, random_topology, scheduled
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -30,43 +45,56 @@ if TYPE_CHECKING:
 # The window of a sender, in parts. A receiver takes no more than it can handle in a slot, so a
 # sender needs to hold little.
 WINDOW = 8
+ABOVE_ONE, BELOW_ONE = float(np.nextafter(1.0, 2.0)), float(np.nextafter(1.0, 0.0))
 _LABELS = {
-    "printed": "as printed",
+    "printed": "as printed, best setting",
     "decoupled": "Storm's placement, Latin square",
     "weighted": "Storm's placement, weighted steps",
     "conserving": "printed placement, work-conserving",
     "ours": "optimised placement, work-conserving",
     "even": "Storm's default",
 }
+SETUP = (
+    "Random DAGs of 3 to 8 components with 2 to 8 tasks each on 6 to 12 nodes, in the slotted simulator. Each seed is "
+    "a graph in a cell: a load of .2, .6 or 1, links of 1 or 8 parts a slot, parts of 16 or 64 tuples. Runs of 1,000 "
+    "slots (quick) or 3,000 that start empty."
+)
+BEST = "of its settings the one with the most throughput (within 1%), and of these the least latency"
 CLAIMS: list[Claim] = []
-claim = claims_into(CLAIMS, paper="OWN", kind="b", where="beside Tantalaki et al. 2020")
+claim = claims_into(CLAIMS, paper="OWN", kind="b", where="beside Tantalaki et al. 2020", setup=SETUP)
 
 
 def _grid(profile: str) -> list[dict[str, Any]]:
-    seeds = 12 if profile == "quick" else 100
-    slots = 1000 if profile == "quick" else 10_000
-    topologies = [(name, 0) for name in PAPER_NODES] + [("dag", seed) for seed in range(seeds)]
-    return [
-        {"topology": name, "seed": seed, "load": load, "bandwidth": bandwidth, "part": part, "slots": slots}
-        for name, seed in topologies
-        for load in (0.2, 0.6, 1.0)
-        for bandwidth in (1, 8)  # parts that a node's link carries in a slot
-        for part in (16, 64)
-    ]
+    return [{"slots": 1000 if profile == "quick" else 3000}]
 
 
-def _case(topology: str, seed: int) -> tuple[Topology, int]:
-    """Return a topology and its number of nodes: one of the paper's, or a random one."""
-    if topology != "dag":
-        return example(topology)
-    graph = random_topology(1000 + seed, components=(3, 8), tasks=(2, 8))
-    return graph, max(len(graph.names), 6) + seed % 5
+def _random_case(seed: int) -> tuple[Topology, int]:
+    graph = random_topology(seed, components=(3, 8), tasks=(2, 8))
+    return graph, max(len(graph.names), 6) + int(np.random.default_rng([seed, 1]).integers(5))
 
 
-def measure_own(topology: str, seed: int, load: float, bandwidth: int, part: int, slots: int) -> dict[str, Any]:
-    """Run the printed schedule and ours on one cell."""
-    graph, nodes = _case(topology, seed)
-    printed = pipeline_schedule(graph, nodes)
+def best_of(runs: Iterable[PipelineResult]) -> PipelineResult:
+    """Return the run with the most throughput, within 1%, and of these the least latency."""
+    tried = list(runs)
+    most = max(run.throughput for run in tried)
+    return min((run for run in tried if run.throughput >= 0.99 * most), key=lambda run: run.latency)
+
+
+def measure_own(slots: int, seed: int) -> dict[str, Any]:
+    """Run the printed schedule at its best and ours on a random graph in a random cell.
+
+    A cell is a load, the parts that a node's link carries in a slot, and the tuples of a part.
+    """
+    graph, nodes = _random_case(seed)
+    draw = np.random.default_rng([seed, 2])
+    load, bandwidth, part = (draw.choice(of).item() for of in ((0.2, 0.6, 1.0), (1, 8), (16, 64)))
+    readings = [scheduled(graph, nodes, reading) for reading in ("default", "printed")]
+    if (readings[0].schedule.shape, readings[0].final.tolist()) == (
+        readings[1].schedule.shape,
+        readings[1].final.tolist(),
+    ):
+        readings.pop()
+    printed = readings[0]
     ours = pipeline_schedule(graph, nodes, "optimised")
     even = even_schedule(graph, nodes)
     demand = even.step_demand()
@@ -75,52 +103,84 @@ def measure_own(topology: str, seed: int, load: float, bandwidth: int, part: int
         "load": load,
         "part": part,
         "slots": slots,
-        "seed": 5,
+        "seed": seed,
         "bandwidth": bandwidth * part,
         "distance_cost": 0.1,
     }
+    small = WINDOW * part
+
+    def by_steps(placed: Any, windows: tuple[int | None, ...] = (None, small), **more: Any) -> list[PipelineResult]:
+        return [
+            simulate_pipeline(placed, gate="steps", stalls=stalls, window=window, **more, **settings)
+            for stalls in (True, False)
+            for window in windows
+        ]
+
+    coupled = by_steps(printed)
+    tried = coupled + [run for placed in readings[1:] for run in by_steps(placed)]
     runs = {
-        "printed": simulate_pipeline(printed, gate="steps", **settings),
-        "decoupled": simulate_pipeline(even, gate="steps", schedule=printed.schedule, **settings),
-        "weighted": simulate_pipeline(even, gate="steps", schedule=steps, **settings),
+        "printed": best_of(tried),
+        "coupled": best_of(coupled),
+        "decoupled": best_of(by_steps(even, schedule=printed.schedule)),
+        "weighted": best_of(by_steps(even, schedule=steps)),
         "conserving": simulate_pipeline(printed, gate="work-conserving", **settings),
-        "ours": simulate_pipeline(ours, gate="work-conserving", window=WINDOW * part, **settings),
+        "ours": simulate_pipeline(ours, gate="work-conserving", window=small, **settings),
         "even": simulate_pipeline(even, **settings),
     }
     out: dict[str, Any] = {
         "nodes": nodes,
+        "saturated": load == 1.0,
         "uniform_slots": float(nodes * demand.max()),
         "weighted_slots": birkhoff_bound(demand),
-        "over_bound": sum(_over_bound(graph, nodes, part, runs[name]) for name in ("printed", "decoupled")),
-        "bolts": int(graph.tasks - graph.counts[list(graph.spouts)].sum()),
+        "balanced_deviation": min(run.load_deviation for run in tried),
     }
     for name, run in runs.items():
         out |= {
             f"{name}_throughput": run.throughput,
             f"{name}_latency": run.latency,
-            f"{name}_memory": run.peak_tuples,
+            f"{name}_memory": float(run.peak_tuples),
             f"{name}_deviation": run.load_deviation,
         }
     return out
 
 
-def _over_bound(graph: Topology, nodes: int, part: int, run: PipelineResult) -> int:
-    """Count the bolts that handled more than one part of an upstream task in N steps."""
-    # A cycle that has started counts, and one more for stages that lag behind the first.
-    cycles = -(-run.steps // nodes) + 1
-    component, over = graph.task_component, 0
-    for task in range(graph.tasks):
-        senders = graph.edges[graph.edges[:, 1] == component[task], 0]
-        if senders.size:
-            upstream = int(graph.counts[senders].sum())
-            share = upstream / nodes if upstream > nodes else float(busy_fraction_bound(upstream, nodes))
-            over += run.task_load[task] > part * share * nodes * cycles + 1e-9
-    return int(over)
+OWN = Experiment("pipe_own", _grid, measure_own, seeds=Seeds(quick=(150, 600), paper=(400, 2500), start=5000))
+
+# --- bounds --------------------------------------------------------------------------------------
 
 
-OWN = Experiment(
-    "pipe_own", _grid, measure_own, cost=lambda row: row["slots"] * (3.0 if row["topology"] == "linear5" else 1.0)
-)
+def _bound_grid(profile: str) -> list[dict[str, Any]]:
+    return [
+        {"topology": topology, "load": load, "part": part, "slots": slots}
+        for topology in (*PAPER_NODES, "dag")
+        for load in (0.3, 1.0)
+        for part in (1, 64)
+        for slots in ((1, 20, 1000) if profile == "quick" else (1, 20, 1000, 10_000))
+    ]
+
+
+def measure_bound(topology: str, load: float, part: int, slots: int, seed: int) -> dict[str, Any]:
+    """Count the bolts of gated runs that handled more than the bounds allow."""
+    graph, nodes = _random_case(seed) if topology == "dag" else example(topology)
+    bolts = over = over_planned = 0
+    for reading in ("default", "printed"):
+        s = scheduled(graph, nodes, reading)
+        for stalls in (True, False):
+            run = simulate_pipeline(s, gate="steps", stalls=stalls, load=load, part=part, slots=slots, seed=seed)
+            cycles = -(-run.steps // nodes)
+            for task, component in enumerate(graph.task_component.tolist()):
+                senders = graph.edges[graph.edges[:, 1] == component, 0]
+                if senders.size:
+                    upstream = int(graph.counts[senders].sum())
+                    bolts += 1
+                    over += int(run.task_load[task]) > part * upstream * cycles
+                    if stalls:
+                        planned = busy_fraction_bound(upstream, nodes, s.stall_slots)
+                        over_planned += float(run.task_load[task]) > part * run.slots * planned
+    return {"bolts": bolts, "over": over, "over_planned": over_planned}
+
+
+BOUND = Experiment("pipe_bound", _bound_grid, measure_bound, seeds=Seeds(quick=(4, 4), paper=(20, 20), start=6000))
 
 
 def _lines_grid(profile: str) -> list[dict[str, Any]]:
@@ -143,31 +203,25 @@ def measure_lines(t: int, most_nodes: int) -> dict[str, Any]:
 
 LINES = Experiment("pipe_lines", _lines_grid, measure_lines)
 
+# --- what is better, and by how much -------------------------------------------------------------
 
-@claim(
-    "OWN-PIPE-1",
-    kind="a",
-    statement="local search over relabellings is never worse than Algorithm 2 on inter-node traffic plus load",
-    claimed="never worse, mostly optimal",
-    criterion="never worse, and exactly optimal in nine of ten small topologies",
-    experiment=REFINE,
-)
-def _judge_search(runs: pd.DataFrame, profile: str) -> Verdict:
-    worse = int((runs["optimised_value"] > runs["printed_value"] + 1e-9).sum())
-    best = int((runs["optimised_value"] <= runs["best_value"] + 1e-9).sum())
-    better = int((runs["optimised_value"] < runs["printed_value"] - 1e-9).sum())
-    return Verdict.when(
-        worse == 0 and best >= 0.9 * len(runs),
-        f"worse in {worse}, better in {better} and exactly optimal in {best} of {len(runs)} topologies",
-    )
+
+def _good(runs: Runs, condition: Callable[[pd.DataFrame], Any]) -> Estimate:
+    """Return the share of cells that fulfil a condition."""
+    return proportion(runs.sample(condition(runs.frame).astype(float), "share of cells"))
+
+
+def _times(runs: Runs, what: str, ours: str, theirs: str) -> Estimate:
+    """Return by how many times a measure is larger, as a geometric mean."""
+    return geometric_mean(runs[f"{ours}_{what}"] / runs[f"{theirs}_{what}"])
 
 
 def _figure_balance(runs: pd.DataFrame, profile: str) -> Figure:
     figure, axes = new_figure(
         "Load of the nodes: mean deviation", "printed placement", "optimised placement", size=(5.5, 4.5)
     )
-    axes.plot(runs["printed_deviation"], runs["ours_deviation"], ".", color=OURS, label="one cell")
-    top = float(runs["printed_deviation"].max())
+    axes.plot(runs["balanced_deviation"], runs["ours_deviation"], ".", color=OURS, label="one cell")
+    top = float(runs["balanced_deviation"].max())
     axes.plot([0, top], [0, top], color=PAPER, ls="--", label="as the printed placement")
     axes.legend()
     return figure
@@ -177,23 +231,24 @@ def _figure_balance(runs: pd.DataFrame, profile: str) -> Figure:
     "OWN-PIPE-2",
     statement="optimised refinement with a load term balances the nodes at least as well",
     claimed="no more deviation",
-    criterion="deviation not more than .01 above the printed one in nine of ten cells",
+    criterion="deviation not more than .01 above the least of the printed settings in nine of ten cells",
+    amended="Compared with our reading of Algorithm 2 alone, on topologies among which were those of the development.",
     experiment=OWN,
     figure=_figure_balance,
 )
-def _judge_deviation(runs: pd.DataFrame, profile: str) -> Verdict:
-    lower = int((runs["ours_deviation"] <= runs["printed_deviation"] + 0.01).sum())
-    return Verdict.when(
-        lower >= 0.9 * len(runs),
-        f"mean deviation {runs['ours_deviation'].mean():.0%} against {runs['printed_deviation'].mean():.0%}; not "
-        f"worse in {lower} of {len(runs)} cells",
+def _judge_deviation(runs: Runs) -> Finding:
+    good = _good(runs, lambda cell: cell["ours_deviation"] <= cell["balanced_deviation"] + 0.01)
+    return finding(
+        f"not worse in {good:.0%} of the cells; mean deviation {mean(runs['ours_deviation']):.0%} against "
+        f"{mean(runs['balanced_deviation']):.0%}",
+        value=at_least(good, 0.9, "share of cells"),
     )
 
 
 def _figure_own(runs: pd.DataFrame, profile: str) -> Figure:
     measures = ("throughput", "latency", "memory")
     figure, (row,) = panels(
-        "Ratio to the printed schedule", measures, "cells, sorted", ["ratio"], size=(3.7, 3.6), log_y=True
+        "Ratio to the printed schedule at its best", measures, "cells, sorted", ["ratio"], size=(3.7, 3.6), log_y=True
     )
     for axes, what in zip(row, measures):
         for name, colour in zip(("decoupled", "weighted", "conserving", "ours", "even"), COLOURS):
@@ -205,60 +260,85 @@ def _figure_own(runs: pd.DataFrame, profile: str) -> Figure:
 
 
 def _faster(ours: str, theirs: str, note: str = ""):
-    """Return a judge that wants a gain in throughput on average, and hardly a cell that is worse.
+    """Return a judge that wants a gain on average, and hardly a cell that is worse.
 
     In nine of ten cells throughput may be 1% less and latency 1% more at most.
     """
 
-    def judge(runs: pd.DataFrame, profile: str) -> Verdict:
-        rate = runs[f"{ours}_throughput"] / runs[f"{theirs}_throughput"]
-        delay = runs[f"{ours}_latency"] / runs[f"{theirs}_latency"]
-        good = int(((rate >= 0.99) & (delay <= 1.01)).sum())
-        return Verdict.when(
-            good >= 0.9 * len(runs) and rate.mean() > 1,
-            f"throughput x{rate.mean():.2f} on average, latency x{delay.median():.2f} in the median; both at least "
-            f"as good in {good} of {len(runs)} cells",
-            note,
+    def no_worse(cell: pd.DataFrame) -> Any:
+        rate = cell[f"{ours}_throughput"] / cell[f"{theirs}_throughput"]
+        return (rate >= 0.99) & (cell[f"{ours}_latency"] <= 1.01 * cell[f"{theirs}_latency"])
+
+    def judge(runs: Runs) -> Finding:
+        rate, delay = (_times(runs, what, ours, theirs) for what in ("throughput", "latency"))
+        good = _good(runs, no_worse)
+        return finding(
+            f"throughput x{rate:.2f} and latency x{delay:.2f} on average; both at least as good in {good:.0%} of the "
+            "cells",
+            shape=all_of(at_least(rate, ABOVE_ONE, "throughput"), at_most(delay, BELOW_ONE, "latency")),
+            value=at_least(good, 0.9, "share of cells"),
+            note=note,
         )
 
     return judge
 
 
+FASTER = (
+    "shape: more throughput and less latency, geometric means; value: both at least as good (1%) in nine of ten cells. "
+    f"What is beaten has {BEST}"
+)
+BEATEN_AT_ITS_BEST = (
+    "Compared with one setting (stalls, a window of 4,096 tuples), on topologies among which were those of the "
+    "development; a gain in latency was not asked for on average."
+)
+
 claim(
     "OWN-PIPE-3",
     statement="work-conserving gating on the printed placement beats gating by steps",
     claimed="more throughput, less latency",
-    criterion="both at least as good (1%) in nine of ten cells, more throughput on average",
+    criterion=FASTER,
+    amended=BEATEN_AT_ITS_BEST,
     experiment=OWN,
     figure=_figure_own,
-)(_faster("conserving", "printed"))
+)(_faster("conserving", "coupled"))
 claim(
     "OWN-PIPE-4",
     statement="the Latin square on Storm's placement beats the coupled placement",
     claimed="more throughput, less latency",
-    criterion="both at least as good (1%) in nine of ten cells, more throughput on average",
+    criterion=FASTER,
+    amended=BEATEN_AT_ITS_BEST,
     experiment=OWN,
-)(_faster("decoupled", "printed", "Placement and square need not be one matrix; another placement meets other stalls."))
+)(_faster("decoupled", "coupled", "Placement and square need not be one matrix; another placement meets other stalls."))
 
 
 @claim(
     "OWN-PIPE-5",
     statement="steps weighted by the traffic (Birkhoff-von Neumann) carry at least what all steps alike do",
     claimed="no less throughput at saturation",
-    criterion="not less (1%) in nine of ten saturated cells",
+    criterion="not less (1%) in nine of ten saturated cells, both at their best setting",
+    amended=BEATEN_AT_ITS_BEST,
     experiment=OWN,
 )
-def _judge_weighted(runs: pd.DataFrame, profile: str) -> Verdict:
-    full = runs[runs["load"] == 1.0]
-    rate = full["weighted_throughput"] / full["decoupled_throughput"]
-    theory = (runs["uniform_slots"] / runs["weighted_slots"]).mean()
-    good = int((rate >= 0.99).sum())
-    return Verdict.when(
-        good >= 0.9 * len(full),
-        f"saturated throughput x{rate.mean():.2f} (x{rate.min():.2f} to x{rate.max():.2f}), not less in {good} of "
-        f"{len(full)} cells; slots a cycle needs fall by x{theory:.2f}",
-        "All stages share the steps, so a step is needed as often as the busiest pair of tasks between its nodes. "
+def _judge_weighted(runs: Runs) -> Finding:
+    full = runs.where(saturated=True)
+    rate = _times(full, "throughput", "weighted", "decoupled")
+    good = _good(full, lambda cell: cell["weighted_throughput"] >= 0.99 * cell["decoupled_throughput"])
+    theory = mean(full["uniform_slots"] / full["weighted_slots"])
+    return finding(
+        f"not less in {good:.0%} of the saturated cells, throughput x{rate:.2f} on average; the slots that a cycle "
+        f"needs fall by x{theory:.2f}",
+        value=at_least(good, 0.9, "share of cells"),
+        note="All stages share the steps, so a step is needed as often as the busiest pair of tasks between its nodes. "
         "Where the traffic is nearly even that gains little, and rounding to 8N steps and other stalls cost more.",
+    )
+
+
+def _no_worse_in_all(cell: pd.DataFrame) -> Any:
+    return (
+        (cell["ours_throughput"] >= 0.99 * cell["printed_throughput"])
+        & (cell["ours_latency"] <= 1.01 * cell["printed_latency"])
+        & (cell["ours_memory"] <= 1.01 * cell["printed_memory"])
+        & (cell["ours_deviation"] <= cell["printed_deviation"] + 0.01)
     )
 
 
@@ -269,41 +349,46 @@ def _judge_weighted(runs: pd.DataFrame, profile: str) -> Verdict:
         "printed schedule"
     ),
     claimed="throughput, latency, memory and balance",
-    criterion="no measure worse (by 1%; balance by .01) in nine of ten cells",
+    criterion=f"no measure worse (by 1%; balance by .01) in nine of ten cells; the printed schedule has {BEST}",
+    amended=BEATEN_AT_ITS_BEST,
     experiment=OWN,
 )
-def _judge_all(runs: pd.DataFrame, profile: str) -> Verdict:
-    names = ("throughput", "latency", "memory", "deviation")
-    good = (
-        (runs["ours_throughput"] >= 0.99 * runs["printed_throughput"])
-        & (runs["ours_latency"] <= 1.01 * runs["printed_latency"])
-        & (runs["ours_memory"] <= 1.01 * runs["printed_memory"])
-        & (runs["ours_deviation"] <= runs["printed_deviation"] + 0.01)
+def _judge_all(runs: Runs) -> Finding:
+    good = _good(runs, _no_worse_in_all)
+    means, against = (
+        ", ".join(
+            [f"{what} x{_times(runs, what, 'ours', theirs):.2f}" for what in ("throughput", "latency")]
+            # Some cells hold nothing, so that there is no ratio of their own.
+            + [f"memory x{ratio(runs['ours_memory'], runs[f'{theirs}_memory']):.2f}"]
+        )
+        for theirs in ("printed", "even")
     )
-    means = ", ".join(
-        f"{n} x{(runs[f'ours_{n}'] / runs[f'printed_{n}'].replace(0, np.nan)).median():.2f}" for n in names
-    )
-    against = ", ".join(
-        f"{n} x{(runs[f'ours_{n}'] / runs[f'even_{n}'].replace(0, np.nan)).median():.2f}" for n in names
-    )
-    return Verdict.when(
-        good.sum() >= 0.9 * len(runs),
-        f"no measure worse in {int(good.sum())} of {len(runs)} cells; in the median {means}",
-        f"Against Storm's default, which gates nothing: {against}.",
+    return finding(
+        f"no measure worse in {good:.0%} of the cells; on average {means}",
+        value=at_least(good, 0.9, "share of cells"),
+        note=f"Against Storm's default, which gates nothing: {against}.",
     )
 
 
 @claim(
     "OWN-PIPE-7",
     kind="a",
-    statement="a gated bolt handles at most one part of each upstream task in N steps",
-    claimed="upstream/(N + stalls) of the time",
-    criterion="no bolt above the bound in any run",
-    experiment=OWN,
+    statement="a gated bolt handles at most one part of each upstream task in N steps, and is therefore busy at most "
+    "upstream/(N + stalls) of the time, with the stalls that the run had",
+    claimed="one part of each upstream task",
+    criterion="no bolt handled more than (upstream tasks) x ceil(steps / N) parts in any run, the shortest of a slot",
+    amended="Took the stalls of a schedule with full parts for those of the run, and allowed a cycle more than the "
+    "statement does; with the former the bound is exceeded.",
+    experiment=BOUND,
 )
-def _judge_bound(runs: pd.DataFrame, profile: str) -> Verdict:
-    over, bolts = int(runs["over_bound"].sum()), int(2 * runs["bolts"].sum())
-    return Verdict.when(over == 0, f"{over} of {bolts} bolts in gated runs above the bound")
+def _judge_bound(runs: Runs) -> Finding:
+    over, bolts, planned = (int(runs.frame[name].sum()) for name in ("over", "bolts", "over_planned"))
+    return finding(
+        f"{over} of {bolts} bolts in gated runs above the bound",
+        value=never(over, of=bolts),
+        note=f"With the stalls that the schedule has for full parts, in place of the run's own, {planned} would be: "
+        "where less than full parts are sent there are fewer stalls.",
+    )
 
 
 @claim(
@@ -314,7 +399,6 @@ def _judge_bound(runs: pd.DataFrame, profile: str) -> Verdict:
     criterion="none on the grid",
     experiment=LINES,
 )
-def _judge_lines(runs: pd.DataFrame, profile: str) -> Verdict:
-    return Verdict.when(
-        runs["stalled"].sum() == 0, f"{int(runs['stalled'].sum())} of {int(runs['lines'].sum())} lines stall"
-    )
+def _judge_lines(runs: Runs) -> Finding:
+    stalled, lines = int(runs.frame["stalled"].sum()), int(runs.frame["lines"].sum())
+    return finding(f"{stalled} of {lines} lines stall", value=never(stalled, of=lines))

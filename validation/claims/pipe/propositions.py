@@ -13,8 +13,9 @@ import numpy as np
 
 from streamlb.placement import matrices
 
-from ...claim import Claim, Experiment, Verdict, claims_into
+from ...claim import Claim, Experiment, claims_into
 from ...figures import OURS, SECOND, new_figure, paper_line
+from ...judging import Finding, Runs, all_of, at_least, at_most, exact, finding, never
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -33,7 +34,7 @@ def _grid(profile: str) -> list[dict[str, Any]]:
 
 def measure_grid(t: int, most_nodes: int) -> dict[str, Any]:
     """Count over N = 1..most_nodes where each statement on the matrices of (t, N) fails."""
-    names = ["E2", "E4", "E6", "E8", "E10", "E11", "P1", "P1.1", "C1", "C2", "C3", "G1", "paper_P1"]
+    names = ["E2", "E4", "E6", "E8", "E9", "E10", "E11", "P1", "P1.1", "C1", "C2", "C3", "G1", "paper_P1"]
     fails = dict.fromkeys(names, 0)
     out: dict[str, Any] = {"coprime": 0, "rows_ratio": 0.0, "blocks_ratio": 0.0, "total_ratio": 0.0, "scaled": 0}
     scaled = {"nodes": 0, "tasks": 0, "both": 0}
@@ -65,8 +66,11 @@ def _failures(t: int, n: int, out: dict[str, Any]) -> list[str]:
         failed.append("E4")
     if sorted(rows.tolist()) != list(range(t)):
         failed.append("E6")
-    if not (trn == (i % g) * sn + ((i // g) * sn + j // g) // st).all():
+    first_rows = trn[::g]  # of the blocks of each block row
+    if not (trn - np.repeat(first_rows, g, axis=0) == (i % g) * sn).all():
         failed.append("E8")
+    if not (first_rows == (np.arange(st)[:, None] * sn + j // g) // st).all():
+        failed.append("E9")
     if any(len(set(targets[:, c].tolist())) != st for c in range(sn)):
         failed.append("E10")
     cut = inter.reshape(st, g, sn, g)
@@ -126,9 +130,9 @@ GRID = Experiment("pipe_grid", _grid, measure_grid, cost=lambda row: row["t"])
 def _never(name: str, note: str = ""):
     """Return a judge that wants no failure on the grid."""
 
-    def judge(runs: pd.DataFrame, profile: str) -> Verdict:
-        fails, pairs = int(runs[f"fails_{name}"].sum()), int(runs["most_nodes"].sum())
-        return Verdict.when(fails == 0, f"{fails} failures in {pairs} pairs (t, N)", note)
+    def judge(runs: Runs) -> Finding:
+        fails, pairs = int(runs.frame[f"fails_{name}"].sum()), int(runs.frame["most_nodes"].sum())
+        return finding(f"{fails} failures in {pairs} pairs (t, N)", value=never(fails, of=pairs), note=note)
 
     return judge
 
@@ -161,7 +165,7 @@ claim(
     "PIPE-E8",
     where="Eq. 8",
     statement="rows r' of a block of M'_trn differ by the constant part r'N'",
-    claimed="r'N' + floor((rN'+c)/t')",
+    claimed="r'N'",
     criterion=f"equal, {ALL}",
     experiment=GRID,
 )(_never("E8"))
@@ -169,10 +173,10 @@ claim(
     "PIPE-E9",
     where="Eq. 9",
     statement="the variable part of a block of M'_trn is floor((rN'+c)/t')",
-    claimed="r'N' + floor((rN'+c)/t')",
-    criterion=f"equal, {ALL}",
+    claimed="floor((rN'+c)/t')",
+    criterion=f"equal in the first row of each block, {ALL}",
     experiment=GRID,
-)(_never("E8"))
+)(_never("E9"))
 claim(
     "PIPE-E10",
     where="Eq. 10",
@@ -219,14 +223,14 @@ claim(
     criterion="big[:N, :N] mod N equals small, t, N up to 12, factors 2 and 3",
     experiment=GRID,
 )
-def _judge_p12(runs: pd.DataFrame, profile: str) -> Verdict:
-    total = int(runs["scaled"].sum())
-    found = {name: int(runs[f"scaled_{name}"].sum()) for name in ("nodes", "tasks", "both")}
+def _judge_p12(runs: Runs) -> Finding:
+    total = int(runs.frame["scaled"].sum())
+    found = {name: int(runs.frame[f"scaled_{name}"].sum()) for name in ("nodes", "tasks", "both")}
     said = ", ".join(f"{name} x k: {count} of {total}" for name, count in found.items())
-    return Verdict.when(
-        all(count == total for count in found.values()),
+    return finding(
         said,
-        "The inverse of t' mod N' in the closed form changes with both sizes, so a multiple of one leads to "
+        value=all_of(never(total - count, of=total, label=f"{name} x k") for name, count in found.items()),
+        note="The inverse of t' mod N' in the closed form changes with both sizes, so a multiple of one leads to "
         "another square.",
     )
 
@@ -234,13 +238,13 @@ def _judge_p12(runs: pd.DataFrame, profile: str) -> Verdict:
 def _moves_within(name: str, ratio: str, what: str):
     """Return a judge that wants no more moves than the printed bound."""
 
-    def judge(runs: pd.DataFrame, profile: str) -> Verdict:
-        fails, pairs = int(runs[f"fails_{name}"].sum()), int(runs["most_nodes"].sum())
-        most = float(runs[ratio].max())
-        return Verdict.when(
-            fails == 0,
-            f"bound exceeded for {fails} of {pairs} pairs (t, N), by up to {most:.0f} times",
-            f"The count of {what} grows with the whole matrix (t rows, t'N' blocks), not with t' or N' alone.",
+    def judge(runs: Runs) -> Finding:
+        fails, pairs = int(runs.frame[f"fails_{name}"].sum()), int(runs.frame["most_nodes"].sum())
+        most = float(runs.frame[ratio].max())
+        return finding(
+            f"bound exceeded for {fails} of {pairs} pairs (t, N); at most {most:.1f} times the bound",
+            value=never(fails, of=pairs),
+            note=f"The count of {what} grows with the whole matrix (t rows, t'N' blocks), not with t' or N' alone.",
         )
 
     return judge
@@ -281,18 +285,19 @@ claim(
     where="III.C",
     statement="all moves together are t' + N'-1 + (N'-1)t', linear in t' and N'",
     claimed="O(t', N')",
-    criterion="count within the printed total, and the total at most 2 (t' + N')",
+    criterion="value: rows and blocks moved within the printed total; shape: that total at most 2 (t' + N')",
     experiment=GRID,
 )
-def _judge_c3(runs: pd.DataFrame, profile: str) -> Verdict:
-    fails, pairs = int(runs["fails_C3"].sum()), int(runs["most_nodes"].sum())
-    most = float(runs["total_ratio"].max())
-    return Verdict.when(
-        fails == 0 and most <= 2.0,
+def _judge_c3(runs: Runs) -> Finding:
+    fails, pairs = int(runs.frame["fails_C3"].sum()), int(runs.frame["most_nodes"].sum())
+    most = float(runs.frame["total_ratio"].max())
+    return finding(
         f"rows and blocks moved exceed the printed total for {fails} of {pairs} pairs; that total is up to "
         f"{most:.1f} (t' + N')",
-        "A total with the product of t' and N' is not linear in them; writing the matrices takes tN entries in any "
-        "case.",
+        shape=at_most(exact(most), 2.0, "total / (t' + N')"),
+        value=never(fails, of=pairs),
+        note="A total with the product of t' and N' is not linear in them; writing the matrices takes tN entries in "
+        "any case.",
     )
 
 
@@ -304,11 +309,11 @@ def _judge_c3(runs: pd.DataFrame, profile: str) -> Verdict:
     criterion="Proposition 1 fails without them for some pair",
     experiment=GRID,
 )
-def _judge_g1(runs: pd.DataFrame, profile: str) -> Verdict:
-    fails, coprime = int(runs["fails_G1"].sum()), int(runs["coprime"].sum())
-    return Verdict.when(
-        fails > 0,
+def _judge_g1(runs: Runs) -> Finding:
+    fails, coprime = int(runs.frame["fails_G1"].sum()), int(runs.frame["coprime"].sum())
+    return finding(
         f"without added tasks Proposition 1 fails for {fails} of {coprime} pairs with gcd 1",
-        "Rows are permutations for gcd 1 too (see the proof of the closed form); only the refinement finds nothing "
-        "to exchange.",
+        value=at_least(exact(fails), 1, "pairs for which they are needed"),
+        note="Rows are permutations for gcd 1 too (see the proof of the closed form); only the refinement finds "
+        "nothing to exchange. PIPE-G1r shows what added tasks give it.",
     )

@@ -1,13 +1,49 @@
-"""What the claims of Tantalaki et al. 2020 share: the printed matrices, and topologies."""
+"""What the claims of Tantalaki et al. 2020 share: readings, printed matrices, and topologies."""
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 
 from streamlb.placement.examples import PAPER_NODES, paper_topology
+from streamlb.placement.pipeline import PipelineSchedule, pipeline_schedule
 from streamlb.placement.topology import Topology
+
+from ...claim import Reading
+
+_READINGS = (
+    Reading(
+        "default",
+        "our reading",
+        "Section IV calls the result of Algorithm 2 exchanges between IDs of two blocks, at most half of a block; so "
+        "each block has a count of its own, and an ID that has found its partner stays. Nothing is added where "
+        "gcd(t, N) = 1, since Proposition 1 holds there too.",
+        {"refine": "restated"},
+    ),
+    Reading(
+        "added",
+        "our reading, tasks added",
+        "Section VII: where gcd(t, N) = 1 a minimum number of tasks must be added before scheduling.",
+        {"refine": "restated", "add_tasks": True},
+    ),
+    Reading(
+        "printed",
+        "to the letter",
+        "Algorithm 2 line by line: R-[source, k] with a k for each two blocks, M' and R- never brought up to date, "
+        "the number of exchanges set back only at its limit; tasks added as section VII says.",
+        {"refine": "printed", "add_tasks": True},
+    ),
+)
+READINGS = {reading.name: reading for reading in _READINGS}
+NAMES = tuple(READINGS)
+
+
+def scheduled(topology: Topology, nodes: int, reading: str) -> PipelineSchedule:
+    """Return the paper's schedule under a reading."""
+    return pipeline_schedule(topology, nodes, **READINGS[reading].options)
+
 
 # The matrices as printed. A dot stands for the printed square of a dummy task.
 FIGURE1 = {
@@ -72,7 +108,10 @@ def example(case: str) -> tuple[Topology, int]:
 
 def random_topology(seed: int, components: tuple[int, int] = (3, 5), tasks: tuple[int, int] = (2, 6)) -> Topology:
     """Return a random DAG: every bolt receives from one or two earlier components."""
-    rng = np.random.default_rng(seed)
+    return _drawn(np.random.default_rng(seed), components, tasks)
+
+
+def _drawn(rng: np.random.Generator, components: tuple[int, int], tasks: tuple[int, int]) -> Topology:
     n = int(rng.integers(components[0], components[1] + 1))
     counts = rng.integers(tasks[0], tasks[1] + 1, n)
     edges = []
@@ -80,3 +119,21 @@ def random_topology(seed: int, components: tuple[int, int] = (3, 5), tasks: tupl
         senders = rng.choice(v, size=min(v, int(rng.integers(1, 3))), replace=False)
         edges += [(f"c{u}", f"c{v}") for u in sorted(senders.tolist())]
     return Topology({f"c{i}": int(c) for i, c in enumerate(counts)}, edges)
+
+
+def random_case(
+    seed: int, gcd_is_one: bool, components: tuple[int, int], tasks: tuple[int, int], nodes: tuple[int, int]
+) -> tuple[Topology, int]:
+    """Return a random DAG and a number of nodes for which there is something to refine, or not.
+
+    There is where 1 < gcd(t, N) < N, so that blocks hold several IDs and there are several blocks.
+    With `gcd_is_one`, gcd(t, N) = 1 instead.
+    """
+    rng = np.random.default_rng(seed)
+    while True:
+        graph = _drawn(rng, components, tasks)
+        least = max(nodes[0], len(graph.names))
+        gcds = {n: math.gcd(graph.widest, n) for n in range(least, nodes[1] + 1)}
+        fit = [n for n, g in gcds.items() if (g == 1 if gcd_is_one else 1 < g < n)]
+        if fit:
+            return graph, int(rng.choice(fit))

@@ -29,7 +29,8 @@ CLAIMS: list[Claim] = []
 claim = claims_into(CLAIMS, paper="POSG", kind="b")
 
 LENGTH, CHANGE, BLOCK, CYCLE = 150_000, 75_000, 2_000, 2 * WINDOW * INSTANCES
-BEFORE, AFTER = (1.05, 1.025, 1.0, 0.975, 0.95), (0.90, 0.95, 1.0, 1.05, 1.10)  # the instances' speeds
+# The instances' speeds before and after the change.
+BEFORE, AFTER = (1.05, 1.025, 1.0, 0.975, 0.95), (0.90, 0.95, 1.0, 1.05, 1.10)
 PARTS = {"before": (20_000, 75_000), "during": (75_000, 85_000), "after": (95_000, 150_000)}
 
 

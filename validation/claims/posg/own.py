@@ -9,7 +9,8 @@ from ...figures import COLOURS, PAPER, new_figure
 from .plots import legend_beside, mean_line
 from .readings import INSTANCES, PRINTED, draw, mean_and_error
 
-LENGTH, FRESH = 150_000, 5_000_000  # seeds from FRESH on were never looked at while the variant was chosen
+# Seeds from FRESH on were never looked at while the variant was chosen.
+LENGTH, FRESH = 150_000, 5_000_000
 EXPONENTS = (0.0, 0.5, 1.0, 1.5, 2.0)
 ECONOMICAL: dict[str, Any] = {
     "tolerance": 0.2, "resend": "changed", "synchronise": "staggered", "idle": "clamp", "ties": "least_recent",

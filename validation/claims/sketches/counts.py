@@ -11,10 +11,11 @@ from typing import Any
 import numpy as np
 from streamlb.analysis import count_min_failure, count_min_shape
 
-from ...claim import Claim, Experiment, Verdict, claims_into
+from ...claim import Claim, Experiment, Seeds, claims_into
 from ...figures import OURS, PAPER, new_figure
-from ..posg.readings import ITEMS, MESSAGES, seeds
-from .readings import DELTA, EPSILON, EXPONENTS, SETUP, draw
+from ...judging import Aspect, Finding, Runs, all_of, at_most, between, exact, finding, mean, never, proportion
+from ..posg.readings import ITEMS, MESSAGES
+from .readings import DELTA, EPSILON, EXPONENTS, NAMES, READINGS, SETUP, draw
 
 CLAIMS: list[Claim] = []
 claim = claims_into(CLAIMS, paper="POSG", kind="a")
@@ -36,6 +37,7 @@ def _over_counts(exponent: float, seed: int) -> dict[str, Any]:
     others = MESSAGES - truth
     return {
         "under": int((excess < 0).sum()),
+        "failing": float((excess >= EPSILON * others).mean()),
         "tail": [float((excess >= x * others).mean()) for x in EXCESSES],
         "hottest": bool(excess[0] >= EPSILON * others[0]),
     }
@@ -43,8 +45,9 @@ def _over_counts(exponent: float, seed: int) -> dict[str, Any]:
 
 OVER_COUNTS = Experiment(
     "count_min",
-    lambda profile: [{"exponent": z, "seed": s} for z in EXPONENTS for s in seeds(profile, 40, 400)],
+    lambda profile: [{"exponent": z} for z in EXPONENTS],
     _over_counts,
+    seeds=Seeds(quick=(120, 270), paper=(400, 900)),
 )
 
 
@@ -72,54 +75,60 @@ def _figure_over_counts(runs, profile):
     statement="A Count-Min estimate is never below the true frequency f, and is over it by ε(m − f) or more with "
     "probability at most δ.",
     claimed="holds; δ = .1",
-    criterion="no estimate too low; mean frequency of the error at most δ for every exponent, and for the most "
-    "frequent item",
+    criterion="shape: no estimate too low; value: for every exponent the share of items over by that much is at most δ "
+    "on average over streams and hash functions, and so is the chance for the most frequent item",
     experiment=OVER_COUNTS,
     figure=_figure_over_counts,
     setup=SETUP,
 )
-def _judge_over_counts(runs, profile) -> Verdict:
-    at = EXCESSES.index(EPSILON)
-    failing = runs.assign(share=[tail[at] for tail in runs["tail"]]).groupby("exponent")["share"].mean()
-    hottest = runs.groupby("exponent")["hottest"].mean()
-    under = int(runs["under"].sum())
+def _judge_over_counts(runs: Runs) -> Finding:
+    under, estimates = int(runs.frame["under"].sum()), len(runs) * ITEMS
+    of_items = {z: mean(own["failing"]) for z, own in runs.by("exponent")}
+    hottest = {z: proportion(own["hottest"]) for z, own in runs.by("exponent")}
+    worst, top = (max(found, key=lambda z: found[z].point) for found in (of_items, hottest))
     bound = count_min_failure(EPSILON, *count_min_shape(EPSILON, DELTA))
-    holds = under == 0 and failing.max() <= DELTA and hottest.max() <= DELTA
-    return Verdict.when(
-        holds,
-        f"{under} estimates too low; at most {failing.max():.2g} of estimates over by ε(m − f), "
-        f"{hottest.max():.2g} for the top item",
-        f"Mean over {runs['seed'].nunique()} draws of stream and hash functions for each exponent. With four rows of "
-        f"55 columns Markov's inequality gives {bound:.4f}, well under δ = {DELTA}: ⌈log₂ 1/δ⌉ rows are more than the "
-        "⌈ln 1/δ⌉ that are needed.",
+    return finding(
+        f"{under} of {estimates:,} estimates too low; over by ε(m − f) are {of_items[worst]:.2g} of the items at "
+        f"exponent {worst:g}, and the most frequent item in {hottest[top]:.2g} of the draws at {top:g}",
+        shape=never(under, of=estimates, label="estimates too low"),
+        value=all_of(
+            *(at_most(share, DELTA, f"items, exponent {z:g}") for z, share in of_items.items()),
+            *(at_most(share, DELTA, f"top item, exponent {z:g}") for z, share in hottest.items()),
+        ),
+        note=f"The largest of each over the exponents. With four rows of 55 columns Markov's inequality gives "
+        f"{bound:.4f}, well under δ = {DELTA}: ⌈log₂ 1/δ⌉ rows are more than the ⌈ln 1/δ⌉ that are needed.",
     )
 
 
 # --- shapes --------------------------------------------------------------------------------------
 
 
-def _shape(epsilon: float, delta: float) -> dict[str, Any]:
-    rows, up = count_min_shape(epsilon, delta)
-    down = count_min_shape(epsilon, delta, rounding="floor")[1]
+def _shape(epsilon: float, delta: float, reading: str) -> dict[str, Any]:
+    rows, columns = count_min_shape(epsilon, delta, **READINGS[reading].options)
     return {
         "rows": rows,
-        "up": up,
-        "down": down,
-        "failure": count_min_failure(epsilon, rows, up),
+        "columns": columns,
+        "off": abs(columns - math.e / epsilon),
+        "failure": count_min_failure(epsilon, rows, columns),
         "rows_ln": math.ceil(math.log(1 / delta)),
     }
 
 
+SIZES = ((0.7, 0.25), (0.05, 0.1), (1.0, 0.1), (0.001, 0.1))
 SHAPES = Experiment(
     "sketch_shapes",
-    lambda profile: [{"epsilon": e, "delta": d} for e, d in ((0.7, 0.25), (0.05, 0.1), (1.0, 0.1), (0.001, 0.1))],
+    lambda profile: [{"epsilon": e, "delta": d, "reading": reading} for e, d in SIZES for reading in NAMES],
     _shape,
 )
 
 
-def _shape_of(runs, epsilon: float) -> dict[str, int]:
-    row = runs[runs["epsilon"] == epsilon].iloc[0]
-    return {name: int(row[name]) for name in ("rows", "up", "down", "rows_ln")}
+def _shape_of(runs: Runs, epsilon: float) -> dict[str, int]:
+    row = runs.where(epsilon=epsilon).frame.iloc[0]
+    return {name: int(row[name]) for name in ("rows", "columns", "rows_ln")}
+
+
+def _equal(count: int, wanted: int, label: str) -> Aspect:
+    return between(exact(count), wanted, wanted, label)
 
 
 @claim(
@@ -127,20 +136,26 @@ def _shape_of(runs, epsilon: float) -> dict[str, int]:
     where="section III-A",
     statement="A sketch for (ε, δ) has r = log(1/δ) rows and c = e/ε columns.",
     claimed="r = log 1/δ, c = e/ε",
-    criterion="rows = ⌈log₂ 1/δ⌉ fits every printed number of rows; columns are e/ε rounded up or down; the guarantee "
-    "holds",
+    criterion="value: rows = ⌈log₂ 1/δ⌉ are the printed 2 and 4, columns within 1 of e/ε; shape: the guarantee holds for "
+    "each size",
+    amended="Took the columns of either rounding; now each is judged by itself, as a reading.",
     experiment=SHAPES,
+    readings=NAMES,
 )
-def _judge_shape_formula(runs, profile) -> Verdict:
+def _judge_shape_formula(runs: Runs) -> Finding:
     small, large = _shape_of(runs, 0.7), _shape_of(runs, 0.05)
-    rows = (small["rows"], large["rows"])
-    holds = rows == (2, 4) and small["up"] == 4 and (large["down"], large["up"]) == (54, 55)
-    return Verdict.when(
-        holds and bool((runs["failure"] <= runs["delta"]).all()),
-        f"rows {rows[0]} and {rows[1]} for δ = .25 and .1; columns {small['up']} for ε = .70, "
-        f"{large['down']} or {large['up']} for ε = .05",
-        f"The logarithm is to base 2 (base e would give {large['rows_ln']} rows for δ = .1). Columns are rounded up in "
-        "figure 1 and in section IV-B (55), down in V-A (54): both are available, rounding up is the default.",
+    broken = int((runs.frame["failure"] > runs.frame["delta"]).sum())
+    return finding(
+        f"rows {small['rows']} and {large['rows']} for δ = .25 and .1; columns {small['columns']} for ε = .70, "
+        f"{large['columns']} for ε = .05; the guarantee fails for {broken} of {len(runs)} sizes",
+        shape=never(broken, of=len(runs), label="sizes without the guarantee"),
+        value=all_of(
+            _equal(small["rows"], 2, "rows for δ = .25"),
+            _equal(large["rows"], 4, "rows for δ = .1"),
+            at_most(exact(runs.frame["off"].max()), 1, "columns off e/ε"),
+        ),
+        note=f"The logarithm is to base 2 (base e would give {large['rows_ln']} rows for δ = .1). Columns are rounded "
+        "up in figure 1 and in section IV-B (55), down in V-A (54); rounding up is the default here.",
     )
 
 
@@ -154,10 +169,13 @@ FIGURE_1: dict[str, Any] = {
 
 
 @claim("LAS-F1", paper="LAS", **FIGURE_1)
-@claim("POSG-F1", **FIGURE_1)
-def _judge_figure_1(runs, profile) -> Verdict:
-    row = _shape_of(runs, 0.7)
-    return Verdict.when((row["rows"], row["up"]) == (2, 4), f"{row['rows']} rows, {row['up']} columns")
+@claim("POSG-F1", readings=NAMES, **FIGURE_1)
+def _judge_figure_1(runs: Runs) -> Finding:
+    row = _shape_of(runs.where(reading=runs.reading or NAMES[0]), 0.7)
+    return finding(
+        f"{row['rows']} rows, {row['columns']} columns",
+        value=all_of(_equal(row["rows"], 2, "rows"), _equal(row["columns"], 4, "columns")),
+    )
 
 
 @claim(
@@ -165,32 +183,52 @@ def _judge_figure_1(runs, profile) -> Verdict:
     where="section V-A",
     statement="ε = .05 gives 54 columns.",
     claimed="54",
-    criterion="equality with e/ε rounded up or down; the report says which",
+    criterion="equality",
+    amended="Held if either rounding gave it; now each is judged by itself, as a reading.",
     experiment=SHAPES,
+    readings=NAMES,
 )
-def _judge_54_columns(runs, profile) -> Verdict:
+def _judge_54_columns(runs: Runs) -> Finding:
     row = _shape_of(runs, 0.05)
-    return Verdict.when(
-        54 in (row["up"], row["down"]),
-        f"{row['down']} rounded down, {row['up']} rounded up",
-        "e/.05 = 54.37, so 54 is rounded down, unlike figure 1 and the 55 of section IV-B. The default here is rounded "
-        "up.",
+    return finding(
+        f"{row['columns']} columns",
+        value=_equal(row["columns"], 54, "columns for ε = .05"),
+        note="e/.05 = 54.37: 54 is rounded down, unlike figure 1 and the 55 of section IV-B.",
     )
 
 
 @claim(
     "POSG-F9c",
     where="figure 9, text",
-    statement="ε = 1.0 gives a single column, ε = .001 gives 2,781.",
-    claimed="1 and 2,781",
-    criterion="equality with e/ε rounded up or down",
+    statement="ε = 1.0 gives a single column.",
+    claimed="1",
+    criterion="equality",
+    amended="One claim with POSG-F9c-w, and either rounding would do.",
     experiment=SHAPES,
+    readings=NAMES,
 )
-def _judge_extreme_columns(runs, profile) -> Verdict:
-    wide, narrow = _shape_of(runs, 0.001), _shape_of(runs, 1.0)
-    return Verdict.when(
-        1 in (narrow["up"], narrow["down"]) and 2781 in (wide["up"], wide["down"]),
-        f"{narrow['down']} or {narrow['up']} columns for ε = 1, {wide['down']} or {wide['up']} for ε = .001",
-        "e/1 = 2.72 gives 2 or 3 columns, never one; e/.001 = 2718.28, so that 2781 looks like 2718 with two digits "
-        "exchanged.",
+def _judge_single_column(runs: Runs) -> Finding:
+    row = _shape_of(runs, 1.0)
+    return finding(
+        f"{row['columns']} columns",
+        value=_equal(row["columns"], 1, "columns for ε = 1"),
+        note="e/1 = 2.72 gives 2 or 3 columns, never one.",
+    )
+
+
+@claim(
+    "POSG-F9c-w",
+    where="figure 9, text",
+    statement="ε = .001 gives 2,781 columns.",
+    claimed="2,781",
+    criterion="equality",
+    experiment=SHAPES,
+    readings=NAMES,
+)
+def _judge_most_columns(runs: Runs) -> Finding:
+    row = _shape_of(runs, 0.001)
+    return finding(
+        f"{row['columns']:,} columns",
+        value=_equal(row["columns"], 2781, "columns for ε = .001"),
+        note="e/.001 = 2718.28, so that 2781 looks like 2718 with two digits exchanged.",
     )

@@ -4,7 +4,24 @@ from __future__ import annotations
 
 import numpy as np
 
+from ...claim import Reading
 from ..posg.readings import MESSAGES, stream_of
+
+# The paper of POSG rounds e/ε in two ways. Their names are those that its other readings have, of
+# which these are the two that matter for the size of a sketch.
+_READINGS = (
+    Reading(
+        "default",
+        "our reading",
+        "Figure 1 has 4 columns for ε = .70 and section IV-B has 55 for ε = .05: e/ε rounded up.",
+        {"rounding": "ceil"},
+    ),
+    Reading(
+        "printed", "to the letter", "Section V-A has 54 columns for ε = .05: e/ε rounded down.", {"rounding": "floor"}
+    ),
+)
+READINGS = {reading.name: reading for reading in _READINGS}
+NAMES = tuple(READINGS)
 
 EPSILON, DELTA = 0.05, 0.1
 EXPONENTS = (0.0, 0.5, 1.0, 1.5, 2.0, 2.5, 3.0)

@@ -1,14 +1,14 @@
-"""The report: one HTML file that holds everything, and the figures as files beside it."""
+"""Puts the page together: what the template shows of each claim, each paper and the run."""
 
 from __future__ import annotations
 
-import base64
 import datetime
-import io
+import hashlib
 import os
 import platform
 import re
 import shutil
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,13 +16,17 @@ from typing import TYPE_CHECKING, Any
 from streamlb import _version
 from streamlb.cli import versions
 
-from .verdicts import VERDICTS, Judged, JudgeError, count_verdicts, papers_of
+from ..claim import Reading
+from ..verdicts import VERDICTS, Judged, JudgeError, count_verdicts, papers_of
+from .drawing import alt_text, embedded, save_figure
+from .front import important_failures, number_text, overview, paper_sentences, sureness
+from .tables import PrintedNumbers, printed_numbers, readings_of
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
-    from .validate import Validation
+    from ..validate import Validation
 
 PAPER_NAMES = {
     "POSG": "Proactive online shuffle grouping (Rivetti et al. 2015)",
@@ -32,8 +36,16 @@ PAPER_NAMES = {
     "PIPE": "Pipeline-based linear scheduling (Tantalaki et al. 2020)",
     "OWN": "Our own: what the papers leave open",
 }
+# What the page calls the colours of a verdict, and its mark.
+LOOKS = {
+    "reproduced": ("reproduced", "✓"),
+    "in shape": ("shape", "≈"),
+    "differs": ("differs", "≠"),
+    "undecided": ("undecided", "?"),
+    "not applicable": ("na", "–"),
+    "reported": ("reported", "·"),
+}
 KINDS = {"a": "exact or analytic", "b": "statistical", "c": "a cluster or private data, simulated"}
-_LARGE = 150_000  # bytes: a figure with many points is smaller as PNG
 
 
 def write_report(done: Validation, progress: bool = False) -> None:
@@ -53,12 +65,20 @@ def write_report(done: Validation, progress: bool = False) -> None:
     )
     judged = done.judged
     layout = "{percentage:3.0f}%|{bar}| {n_fmt}/{total_fmt} claims drawn [{elapsed} gone, {remaining} left]"
-    drawn: dict[tuple[Any, str], _Drawn] = {}
+    drawn: dict[tuple[Any, bytes], _Drawn] = {}
     with tqdm(judged, disable=not progress, bar_format=layout, mininterval=1.0) as bar:
         views = [_claim_view(item, done, drawn) for item in bar]
+    by_id = {view["id"]: view for view in views}
+    environment.filters["linked"] = _linker(by_id)
     html = environment.get_template("report.html").render(
-        papers=[(paper, PAPER_NAMES.get(paper, paper)) for paper in papers_of(judged)],
+        overview=overview(judged),
+        papers=[
+            _paper_view(paper, [item for item in judged if item.claim.paper == paper]) for paper in papers_of(judged)
+        ],
+        failures=[by_id[item.claim.id] for item in important_failures(judged)],
+        sureness=sureness(judged),
         verdicts=VERDICTS,
+        looks=LOOKS,
         kinds=KINDS,
         counts=count_verdicts(judged),
         claims=views,
@@ -79,7 +99,7 @@ class _Drawn:
     stem: Path
 
 
-def _claim_view(item: Judged, done: Validation, drawn: dict[tuple[Any, str], _Drawn]) -> dict[str, Any]:
+def _claim_view(item: Judged, done: Validation, drawn: dict[tuple[Any, bytes], _Drawn]) -> dict[str, Any]:
     claim, verdict = item.claim, item.verdict
     return {
         "id": claim.id,
@@ -92,6 +112,11 @@ def _claim_view(item: Judged, done: Validation, drawn: dict[tuple[Any, str], _Dr
         "claimed": claim.claimed,
         "criterion": claim.criterion,
         "verdict": verdict.verdict,
+        "shape": verdict.shape,
+        "value": verdict.value,
+        "estimate": _estimate_text(item),
+        "readings": _reading_rows(item),
+        "amended": claim.amended,
         "measured": verdict.measured,
         "note": verdict.note,
         "runs": len(item.runs),
@@ -102,11 +127,92 @@ def _claim_view(item: Judged, done: Validation, drawn: dict[tuple[Any, str], _Dr
     }
 
 
-def _figure_view(item: Judged, done: Validation, drawn: dict[tuple[Any, str], _Drawn]) -> dict[str, Any]:
+def _estimate_text(item: Judged) -> str:
+    """Return the number on which the verdict hangs, with its interval and what it is."""
+    decision = item.verdict
+    if decision.estimate != decision.estimate:
+        return ""
+    text = number_text(decision.estimate, decision.low, decision.high)
+    return f"{decision.label}: {text}" if decision.label else text
+
+
+def _reading_rows(item: Judged) -> list[dict[str, str]]:
+    """Return what each reading makes of a claim; nothing where there is one reading only."""
+    if len(item.decisions) < 2:
+        return []
+    known = readings_of(item.claim)
+    return [
+        {
+            "title": known[name].title if name in known else name,
+            "verdict": decision.verdict,
+            "measured": decision.measured,
+        }
+        for name, decision in item.decisions.items()
+    ]
+
+
+def _paper_view(paper: str, judged: Sequence[Judged]) -> dict[str, Any]:
+    printed = printed_numbers(judged)
+    return {
+        "id": paper,
+        "name": PAPER_NAMES.get(paper, paper),
+        "sentences": paper_sentences(judged, printed),
+        "table": _table_view(printed) if printed is not None else None,
+    }
+
+
+def _table_view(printed: PrintedNumbers) -> dict[str, Any]:
+    """Return the table *reading x printed number*, a row for each printed number."""
+    return {
+        "readings": [
+            {
+                "title": reading.title,
+                "allowed_by": reading.allowed_by,
+                "held": printed.held(reading.name),
+                "asked": printed.asked(reading.name),
+            }
+            for reading in printed.readings
+        ],
+        "rows": [
+            {
+                "id": claim.id,
+                "claimed": claim.claimed,
+                "cells": [_cell(printed, reading, claim.id) for reading in printed.readings],
+            }
+            for claim in printed.claims
+        ],
+        "sentence": printed.sentence(),
+    }
+
+
+def _cell(printed: PrintedNumbers, reading: Reading, claim: str) -> dict[str, str] | None:
+    decision = printed.cells.get((reading.name, claim))
+    if decision is None:
+        return None
+    # Where value and shape are stated, the estimate is that of the value.
+    return {"word": decision.value, "text": number_text(decision.estimate, decision.low, decision.high)}
+
+
+def _linker(known: dict[str, Any]) -> Any:
+    """Return the filter that makes links of the ids of claims in a text."""
+    from markupsafe import Markup, escape
+
+    def linked(text: str) -> Markup:
+        parts = re.split(r"([A-Z]+-[A-Z]?[\w.-]*\w)", text)
+        return Markup("").join(
+            Markup('<a href="#{0}">{0}</a>').format(part) if part in known else escape(part) for part in parts
+        )
+
+    return linked
+
+
+def _figure_view(item: Judged, done: Validation, drawn: dict[tuple[Any, bytes], _Drawn]) -> dict[str, Any]:
     """Draw a claim's figure, save it, and return it as an image that the page can hold."""
     claim = item.claim
     assert claim.figure is not None
-    key, stem = (claim.figure, claim.experiment.name), done.folder / "figures" / claim.id
+    # Claims of one experiment may rest on different runs, as each gets the seeds that it needs.
+    runs = hashlib.blake2b(item.runs.to_json().encode()).digest()
+    key, stem = (claim.figure, runs), done.folder / "figures" / claim.id
     if key in drawn:
         for suffix in ("png", "svg"):
             shutil.copyfile(f"{drawn[key].stem}.{suffix}", f"{stem}.{suffix}")
@@ -114,7 +220,7 @@ def _figure_view(item: Judged, done: Validation, drawn: dict[tuple[Any, str], _D
         try:
             figure = claim.figure(item.runs.copy(), done.profile)
             save_figure(figure, stem)
-            drawn[key] = _Drawn(figure, _embedded(figure), stem)
+            drawn[key] = _Drawn(figure, embedded(figure), stem)
         except Exception as error:
             raise JudgeError(f"the figure of {claim.id} failed: {type(error).__name__}: {error}") from error
     width, height = drawn[key].figure.get_size_inches()
@@ -122,53 +228,9 @@ def _figure_view(item: Judged, done: Validation, drawn: dict[tuple[Any, str], _D
         "image": drawn[key].image,
         "alt": alt_text(drawn[key].figure, claim.id),
         "file": f"figures/{claim.id}",
-        "wide": width > 2 * height or width > 9,  # several panels: a phone scrolls it rather than shrink it
+        # A phone scrolls a figure of several panels rather than shrink it.
+        "wide": width > 2 * height or width > 9,
     }
-
-
-def save_figure(figure: Figure, stem: Path) -> None:
-    """Save a figure as PNG and as SVG; the same figure gives the same bytes."""
-    for suffix, metadata in (("png", {"Software": None}), ("svg", {"Date": None, "Creator": None})):
-        with _reproducible():
-            figure.savefig(
-                f"{stem}.{suffix}", dpi=150, bbox_inches="tight", facecolor="white", metadata=metadata, format=suffix
-            )
-
-
-def _embedded(figure: Figure) -> str:
-    """Return a data address of the figure, transparent: the page is light or dark."""
-    image = io.BytesIO()
-    with _reproducible():
-        figure.savefig(
-            image, format="svg", bbox_inches="tight", transparent=True, metadata={"Date": None, "Creator": None}
-        )
-    kind = "svg+xml"
-    if image.tell() > _LARGE:
-        image, kind = io.BytesIO(), "png"
-        figure.savefig(image, format="png", dpi=120, bbox_inches="tight", transparent=True)
-    return f"data:image/{kind};base64,{base64.b64encode(image.getvalue()).decode()}"
-
-
-def _reproducible() -> Any:
-    from matplotlib import rc_context
-
-    return rc_context({"svg.hashsalt": "streamlb"})
-
-
-def alt_text(figure: Figure, claim: str) -> str:
-    """Return what a figure shows, in words, from its titles, axes and legends."""
-    parts = [figure.get_suptitle()] if figure.get_suptitle() else []
-    for axes in figure.axes:
-        words = [axes.get_title(), axes.get_title("left")]
-        words.append(" against ".join(filter(None, (axes.get_ylabel(), axes.get_xlabel()))))
-        legend = axes.get_legend()
-        if legend is not None:
-            words.append("showing " + ", ".join(text.get_text() for text in legend.get_texts()))
-        parts.append(", ".join(word for word in words if word))
-    for legend in figure.legends:
-        parts.append("showing " + ", ".join(text.get_text() for text in legend.get_texts()))
-    text = ". ".join(part for part in parts if part)
-    return re.sub(r"\s+", " ", f"Figure of {claim}: {text or 'measured values'}").strip()
 
 
 def _seeds(runs: pd.DataFrame) -> str:

@@ -2,13 +2,14 @@
 
 import base64
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 
 import pandas as pd
 import pytest
 from matplotlib.figure import Figure
-from streamlb.validation.claim import DIFFERS, NOT_APPLICABLE, REPRODUCED, Claim, Experiment, Verdict
-from streamlb.validation.judging import Decision
+from streamlb.validation.claim import DIFFERS, NOT_APPLICABLE, REPRODUCED, Claim, Experiment
+from streamlb.validation.judging import Decision, finding, never, not_applicable
 from streamlb.validation.report import alt_text, save_figure, write_report
 from streamlb.validation.validate import Validation, output_folder
 from streamlb.validation.verdicts import Judged, JudgeError, count_verdicts, judge, verdict_table, write_verdicts
@@ -56,7 +57,7 @@ def crowded(runs, profile):
     return figure
 
 
-def claim(name, paper, verdict, figure=None):
+def claim(name, paper, found, figure=None):
     experiment = Experiment("values", lambda profile: [], dict)
     return Claim(
         name,
@@ -67,7 +68,7 @@ def claim(name, paper, verdict, figure=None):
         "7",
         "equality",
         experiment,
-        lambda r, p: verdict,
+        lambda runs: found,
         figure,
         NASTY,
     )
@@ -77,9 +78,9 @@ def claim(name, paper, verdict, figure=None):
 def done(tmp_path):
     runs = pd.DataFrame({"seed": [0, 1, 2, 5], "value": [1.0, 2.0, 1.5, 3.0]})
     claims = [
-        claim("POSG-A", "POSG", Verdict(REPRODUCED, "7", NASTY), draw),
-        claim("LAS-B", "LAS", Verdict(DIFFERS, "8 > 7"), crowded),
-        claim("LAS-C", "LAS", Verdict(NOT_APPLICABLE, "")),
+        claim("POSG-A", "POSG", finding("7", value=never(0, 1), note=NASTY), draw),
+        claim("LAS-B", "LAS", finding("8 > 7", value=never(1, 2)), crowded),
+        claim("LAS-C", "LAS", not_applicable("nothing", "an assumption fails")),
     ]
     judged = [judge(item, runs, "quick", 1.25) for item in claims]
     return Validation(judged, output_folder(tmp_path / "out"), "quick", "local[2]", 4, 1, 75.0)
@@ -123,12 +124,14 @@ def test_report_says_everything_of_each_claim(done):
 def test_figures_are_described_embedded_and_saved(done):
     write_report(done)
     images = Page(done.report.read_text(encoding="utf-8")).all("img")
-    assert [image["alt"] for image in images] == [
+    assert images[0]["src"] == images[2]["src"]  # the failure on the first page
+    assert [image["alt"] for image in images[1:]] == [
         "Figure of POSG-A: Value by seed, value (ms) against seed, showing ours",
         "Figure of LAS-B: Many points",
     ]
-    kinds = [re.match(r"data:image/([\w+]+);base64,(.*)", image["src"], re.DOTALL).groups() for image in images]
-    assert [kind for kind, _ in kinds] == ["svg+xml", "png"]  # one with many points is smaller as pixels
+    kinds = [re.match(r"data:image/([\w+]+);base64,(.*)", image["src"], re.DOTALL).groups() for image in images[1:]]
+    # One with many points is smaller as pixels.
+    assert [kind for kind, _ in kinds] == ["svg+xml", "png"]
     assert base64.b64decode(kinds[0][1]).lstrip().startswith(b"<?xml")
     names = sorted(path.name for path in (done.folder / "figures").iterdir())
     assert names == ["LAS-B.png", "LAS-B.svg", "POSG-A.png", "POSG-A.svg"]
@@ -169,16 +172,16 @@ def test_counts_by_paper(done):
 
 
 def test_a_failing_judge_or_figure_is_named(done):
-    def fail(runs, profile):
+    def fail(runs, profile=""):
         raise KeyError("value")
 
-    base = claim("POSG-A", "POSG", Verdict(REPRODUCED, "7"), fail)
+    base = claim("POSG-A", "POSG", finding("7", value=never(0, 1)), fail)
     runs = pd.DataFrame({"seed": [1]})
     with pytest.raises(
         JudgeError, match="the judge of POSG-A failed on 1 runs: TypeError: a judge must return a Finding, got str"
     ):
         judge(claim("POSG-A", "POSG", "yes"), runs, "quick", 0.0)
-    broken = Claim(**{**base.__dict__, "judge": fail})
+    broken = replace(base, judge=lambda runs: fail(runs))
     with pytest.raises(JudgeError, match=r"the judge of POSG-A failed on 1 runs: KeyError: 'value'"):
         judge(broken, runs, "quick", 0.0)
     judged = Judged(base, {"": Decision(REPRODUCED, "", "", "7", "")}, runs, 0.0)
@@ -188,11 +191,10 @@ def test_a_failing_judge_or_figure_is_named(done):
 
 
 def test_a_judge_cannot_change_what_the_next_one_sees(done):
-    def spoil(runs, profile):
-        runs["value"] = 0.0
-        return Verdict(REPRODUCED, "spoilt")
+    def spoil(runs):
+        runs.frame["value"] = 0.0
+        return finding("spoilt", value=never(0, 1))
 
-    base = claim("POSG-A", "POSG", Verdict(REPRODUCED, "7"))
     runs = pd.DataFrame({"value": [1.0]})
-    judge(Claim(**{**base.__dict__, "judge": spoil}), runs, "quick", 0.0)
+    judge(replace(claim("POSG-A", "POSG", None), judge=spoil), runs, "quick", 0.0)
     assert runs["value"].tolist() == [1.0]
