@@ -12,7 +12,7 @@ from streamlb.analysis import granularity
 
 from ...claim import Claim, Experiment, claims_into
 from ...figures import COLOURS
-from ...judging import Finding, Runs, Sample, all_of, at_most, between, finding, greater, less, mean, ratio
+from ...judging import Finding, Runs, Sample, all_of, at_most, between, finding, greater, less, mean
 from .capacity import (
     READ,
     SEEDS,
@@ -27,7 +27,7 @@ from .capacity import (
     summary,
     with_controls,
 )
-from .readings import CONTROLS, MINUTE, consistent, grouping_of, of_first_seed, option
+from .readings import CONTROLS, MINUTE, consistent, grouping_of, of_first_seed, option, times
 
 VIRTUAL = (5, 10, 20, 50, 100, 1000)
 PHASES = ((3, 5), (5, 4), (2, 10))  # y of the workers are z times faster
@@ -146,7 +146,7 @@ def _judge_ten_twenty(runs: Runs) -> Finding:
     ratios = {}
     for name in ("queue", "spread"):
         ten, twenty = (own.where(virtual=v)[column_of(runs, f"mean_{name}")] for v in (10, 20))
-        ratios[name] = ratio(ten, twenty)
+        ratios[name] = times(ten, twenty)
     return finding(
         "10 over 20: " + ", ".join(f"{e:.2f} ({SHOWN[name]})" for name, e in ratios.items()),
         value=all_of(between(e, 0.5, 2.0, f"{name} of 10 over 20") for name, e in ratios.items()),
@@ -230,7 +230,7 @@ def _figure_changing(runs, profile):
 )
 def _judge_changing(runs: Runs) -> Finding:
     cg, sg = of_scheme(runs, "CG"), of_scheme(runs, "SG")
-    parts = {i: ratio(cg[f"end_{i}"], sg[f"end_{i}"]) for i in (1, 2, 3)}
+    parts = {i: times(cg[f"end_{i}"], sg[f"end_{i}"]) for i in (1, 2, 3)}
     return finding(
         "longest queue at the end of each phase over SG's: " + ", ".join(f"{e:.2%}" for e in parts.values()),
         shape=all_of(at_most(e, 0.01, f"end of phase {i}") for i, e in parts.items()),

@@ -22,7 +22,6 @@ from ...judging import (
     less,
     mean,
     monotone,
-    ratio,
 )
 from .readings import (
     CONTROLS,
@@ -31,10 +30,12 @@ from .readings import (
     colour_of,
     consistent,
     grouping_of,
+    logs,
     of_first_seed,
     option,
     slots_of,
     thin,
+    times,
 )
 
 WORKERS = 10
@@ -204,7 +205,7 @@ def _figure_equal(runs, profile):
 def _judge_equal(runs: Runs) -> Finding:
     cg, kg = of_scheme(runs, "CG"), of_scheme(runs, "KG")
     ratios = {
-        name: ratio(cg[column_of(runs, f"max_{name}")], kg[column_of(runs, f"max_{name}")])
+        name: times(cg[column_of(runs, f"max_{name}")], kg[column_of(runs, f"max_{name}")])
         for name in ("queue", "latency")
     }
     return finding(
@@ -223,7 +224,7 @@ def _judge_imbalance(runs: Runs, others: tuple[str, ...]) -> Finding:
     return finding(
         f"mean difference of utilisations: CG {mean(cg):.3f}, "
         + ", ".join(f"{scheme} {mean(own):.3f}" for scheme, own in theirs.items()),
-        shape=all_of(less(cg, own, f"CG below {scheme}") for scheme, own in theirs.items()),
+        shape=all_of(less(logs(cg), logs(own), f"CG below {scheme}") for scheme, own in theirs.items()),
         value=at_most(cg, BAND, "CG's difference of utilisations"),
         note="Section VI-B calls the greatest less the least utilisation the imbalance. Read as close to zero is what "
         "is within the band of .1 in which no worker says anything.",
@@ -315,13 +316,13 @@ def _figure_unequal(runs, profile):
 def _judge_unequal(runs: Runs) -> Finding:
     cg = of_scheme(runs, "CG")
     ratios = {
-        (name, scheme): ratio(
+        (name, scheme): times(
             cg[column_of(runs, f"mean_{name}")], of_scheme(runs, scheme)[column_of(runs, f"mean_{name}")]
         )
         for name in ("queue", "latency")
         for scheme in ("KG", "SG")
     }
-    growth = ratio(cg["queue_4"] + 1.0, cg["queue_2"] + 1.0)
+    growth = times(cg["queue_4"] + 1.0, cg["queue_2"] + 1.0)
     return finding(
         f"mean difference of queues: CG {mean(cg[column_of(runs, 'mean_queue')]).point:,.0f}, "
         + ", ".join(f"{s} {mean(of_scheme(runs, s)['mean_queue']).point:,.0f}" for s in ("SG", "KG"))

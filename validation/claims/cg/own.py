@@ -11,9 +11,9 @@ import numpy as np
 
 from ...claim import Claim, Experiment, Seeds, claims_into
 from ...figures import COLOURS, panels, positive
-from ...judging import Finding, Runs, all_of, at_most, finding, less, mean, never, ratio
+from ...judging import Finding, Runs, all_of, at_most, finding, geometric_mean, less, mean, never
 from .capacity import SIMULATED, WORKERS, day, simulate
-from .readings import LATE, of_first_seed, slots_of, thin
+from .readings import LATE, of_first_seed, slots_of, thin, times
 
 # The printed policy pairs workers first come, first served, by binary signals, without hysteresis.
 # Fewer virtual workers make it quicker, more of them finer: it has the choice.
@@ -101,7 +101,7 @@ def _beats_printed(option):
             ]
             best = min(theirs, key=lambda name: mean(theirs[name]).point)
             shown.append(
-                f"{scenario}: {mean(ours):,.0f}, {ratio(ours, theirs[best]):.2g} of the best printed one ({best})"
+                f"{scenario}: {mean(ours):,.0f}, {times(ours, theirs[best]):.2g} of the best printed one ({best})"
             )
             moved.append(f"{scenario}: {mean(cells[option]['moves']).point:,.0f}")
         return finding(
@@ -191,7 +191,7 @@ LATER = Experiment(
 )
 def _judge_late(runs: Runs) -> Finding:
     lost = int(runs.frame["lost"].abs().sum())
-    cells = {cell: mean(own["overload"]) for cell, own in runs.by("sources", "delay")}
+    cells = {cell: geometric_mean(own["overload"]) for cell, own in runs.by("sources", "delay")}
     return finding(
         f"{lost} messages lost; busiest half hour of a worker: "
         + ", ".join(f"{e:.2f} ({s} sources, {d} slots late)" for (s, d), e in cells.items()),

@@ -12,6 +12,7 @@ import numpy as np
 
 from ...claim import Reading
 from ...figures import COLOURS
+from ...judging import Estimate, Sample, geometric_mean
 
 _READINGS = (
     Reading(
@@ -90,6 +91,16 @@ STAND_IN = (
 )
 MINUTE = 22_000_000 / 1440  # messages of the log in a minute
 LATE = 0.5  # of a run: what comes before is start-up
+
+
+def logs(sample: Sample, least: float = 1e-9) -> Sample:
+    """Return the logarithms of a load, a queue or a share with a long tail."""
+    return sample.map(lambda values: np.log(np.maximum(values, least)))
+
+
+def times(above: Sample, below: Sample) -> Estimate:
+    """Return how many times as large one is as the other: the geometric mean over seeds."""
+    return geometric_mean(above / below, least=1e-9)
 
 
 def by_profile(profile: str, quick: Any, paper: Any) -> Any:

@@ -7,8 +7,22 @@ from typing import Any
 
 from ...claim import Claim, Experiment, Seeds, claims_into
 from ...figures import PAPER, new_figure, panels, positive
-from ...judging import Aspect, Finding, Runs, all_of, between, finding, greater, less, mean, monotone, ratio, reported
-from .readings import SCHEMES, colour_of, grouping_of, routed
+from ...judging import (
+    Aspect,
+    Finding,
+    Runs,
+    all_of,
+    between,
+    finding,
+    geometric_mean,
+    greater,
+    less,
+    mean,
+    monotone,
+    ratio,
+    reported,
+)
+from .readings import SCHEMES, colour_of, grouping_of, logs, routed
 
 BINS = (10, 100, 1000)
 TOPS = {10: 10.0, 100: 100.0, 1000: 1000.0}  # where the printed axes of figure 4's upper row end
@@ -87,19 +101,20 @@ def _figure_zipf(column, title, y_label, tops=None):
 def _judge_zipf_imbalance(runs: Runs) -> Finding:
     skews = runs.values_of("exponent")
     cells = {key: own["imbalance"] for key, own in runs.by("scheme", "bins", "exponent")}
+    logged = {key: logs(sample) for key, sample in cells.items()}
     shape: list[Aspect] = []
     for scheme in ("KG", "PKG"):
-        shape.append(monotone({n: cells[scheme, n, 2.0] for n in BINS}, rising=True, label=f"{scheme} with bins"))
-        shape += [greater(cells[scheme, n, skews[-1]], cells[scheme, n, skews[0]], f"{scheme} on {n}") for n in BINS]
+        shape.append(monotone({n: logged[scheme, n, 2.0] for n in BINS}, rising=True, label=f"{scheme} with bins"))
+        shape += [greater(logged[scheme, n, skews[-1]], logged[scheme, n, skews[0]], f"{scheme} on {n}") for n in BINS]
     shape += [
-        less(cells[good, n, z], cells[bad, n, z], f"{good} below {bad} on {n} at z = {z}")
+        less(logged[good, n, z], logged[bad, n, z], f"{good} below {bad} on {n} at z = {z}")
         for good in ("PoTC", "PoRC", "CH", "SG")
         for bad in ("KG", "PKG")
         for n in BINS
         for z in skews
         if z >= 1.5
     ]
-    top = {n: mean(cells["KG", n, 2.0]) for n in BINS}
+    top = {n: geometric_mean(cells["KG", n, 2.0]) for n in BINS}
     good = max(mean(cells[s, n, z]).point for s in ("PoTC", "PoRC", "CH", "SG") for n in BINS for z in skews)
     return finding(
         "KG at z = 2: " + ", ".join(f"{e:.3g} on {n}" for n, e in top.items()) + f"; the other four at most {good:.2g}",
