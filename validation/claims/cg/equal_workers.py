@@ -42,7 +42,8 @@ def _signals(reading: str) -> bool:
 
 def _grid_epsilon(profile):
     rows = [{"inner": inner, "epsilon": 0.01} for inner in ("kg", "sg")]
-    rows += [{"inner": "porc", "epsilon": epsilon} for epsilon in EPSILONS]
+    epsilons = by_profile(profile, (0.001, 0.01, 0.1, 1.0), EPSILONS)
+    rows += [{"inner": "porc", "epsilon": epsilon} for epsilon in epsilons]
     return [{**row, "profile": profile, "reading": reading} for row in rows for reading in SIGNALS]
 
 
@@ -105,9 +106,9 @@ def _judge_epsilon(runs: Runs) -> Finding:
     load = {e: part["imbalance"] for e, part in own.items()}
     memory = {e: part["memory"] for e, part in own.items()}
     kg, sg = runs.where(inner="kg"), runs.where(inner="sg")
-    first, last = EPSILONS[0], EPSILONS[-1]
+    first, last = min(own), max(own)
     return finding(
-        f"ε .001 to 3: imbalance {mean(load[first]):.2g} to {mean(load[last]):.2g} of the mean, memory "
+        f"ε {first:g} to {last:g}: imbalance {mean(load[first]):.2g} to {mean(load[last]):.2g} of the mean, memory "
         f"{mean(memory[first]):.3f} to {mean(memory[last]):.3f} pairs a message",
         shape=all_of(
             monotone({e: logs(i) for e, i in load.items()}, rising=True, label="imbalance"),
@@ -132,7 +133,7 @@ def _cluster(scheme: str, signals: bool, workers: int, profile: str, seed: int) 
     return routed(stream, grouping, stream.messages, seed, signals)
 
 
-CLUSTER = Experiment("cg_clusters", _grid_clusters, _cluster, seeds=Seeds((10, 80), (4, 20)))
+CLUSTER = Experiment("cg_clusters", _grid_clusters, _cluster, seeds=Seeds((10, 240), (4, 20)))
 
 
 def _figure_clusters(runs, profile):
@@ -329,10 +330,10 @@ def _judge_ring(runs: Runs) -> Finding:
 
 
 def _grid_sources(profile):
-    sources = by_profile(profile, (1, 10, 100), SOURCES)
+    sources, clusters = by_profile(profile, ((1, 10, 100), (5, 100)), (SOURCES, CLUSTERS))
     rows = [{"sources": s, "reading": "still"} for s in sources]
     rows += [{"sources": s, "reading": "printed"} for s in (sources[0], sources[-1])]
-    return [{**row, "workers": n, "part": by_profile(profile, 0.25, 1.0)} for n in CLUSTERS for row in rows]
+    return [{**row, "workers": n, "part": by_profile(profile, 0.25, 1.0)} for n in clusters for row in rows]
 
 
 def _sources(workers: int, sources: int, part: float, reading: str, seed: int) -> dict[str, Any]:
@@ -343,7 +344,7 @@ def _sources(workers: int, sources: int, part: float, reading: str, seed: int) -
     return routed(stream, grouping, round(22_000_000 * part), seed, _signals(reading))
 
 
-SOURCE = Experiment("cg_sources", _grid_sources, _sources, seeds=Seeds((5, 20), (4, 12)))
+SOURCE = Experiment("cg_sources", _grid_sources, _sources, seeds=Seeds((10, 40), (4, 20)))
 # With a hundred sources the bound has a hundred messages beside ε m/n: m must be large for these.
 LONGER = STAND_IN.replace("a twentieth", "a quarter") + " ε = .01, 10 virtual workers for each worker."
 
@@ -361,11 +362,9 @@ def _figure_sources(runs, profile):
     for ax, column in zip(axes[:, 0], ("imbalance", "memory")):
         table = runs.pivot_table(index="workers", columns="sources", values=column)
         for s, alpha in zip(table.columns, (1.0, 0.75, 0.5, 0.3)):
-            ax.plot(
-                range(len(CLUSTERS)), table[s], marker="o", color=colour_of("CG"), alpha=alpha, label=f"{s} sources"
-            )
-        ax.plot(range(len(CLUSTERS)), 2 * table[1], ls="--", color=PAPER, lw=1, label="twice one source's")
-        ax.set_xticks(range(len(CLUSTERS)), [str(n) for n in CLUSTERS])
+            ax.plot(range(len(table)), table[s], marker="o", color=colour_of("CG"), alpha=alpha, label=f"{s} sources")
+        ax.plot(range(len(table)), 2 * table[1], ls="--", color=PAPER, lw=1, label="twice one source's")
+        ax.set_xticks(range(len(table)), [str(n) for n in table.index])
     axes[0, 0].legend(fontsize=8)
     return fig
 
