@@ -173,7 +173,7 @@ def scheme_label(run, i):
     """Return what a figure calls a run, and its colour."""
     if run["scheme"] != "CG":
         return run["scheme"], colour_of(run["scheme"])
-    return f"CG, {run['control']}", COLOURS[(0, 5, 6, 7)[list(CONTROLS).index(run["control"])]]
+    return f"CG, {run['control']}", COLOURS[(0, 5, 4, 7)[list(CONTROLS).index(run["control"])]]
 
 
 def _equal(scheme: str, control: str | None, profile: str, seed: int) -> dict[str, Any]:
@@ -234,7 +234,7 @@ def _judge_imbalance(runs: Runs, others: tuple[str, ...]) -> Finding:
 @claim(
     "CG-F7i",
     where="Fig. 7",
-    statement="The same: the imbalance is high for KG, and CG keeps it close to zero.",
+    statement="10 equal workers at 80%: the imbalance is high for KG, and CG keeps it close to zero.",
     claimed="close to zero",
     criterion=(
         "shape: CG's mean difference of utilisations is below KG's. Value: it is at most .1, the width of the band "
@@ -253,7 +253,7 @@ def _judge_equal_imbalance(runs: Runs) -> Finding:
     kind="b",
     where="VI-B, Q1",
     statement=(
-        "PKG, PoTC and SG on the same workers: the differences between maximum and average queue, latency and "
+        "PKG, PoTC and SG on 10 equal workers at 80%: the differences between maximum and average queue, latency and "
         "utilisation are 0."
     ),
     claimed="0",
@@ -272,7 +272,7 @@ def _judge_equal_others(runs: Runs) -> Finding:
         own = of_scheme(runs, scheme)
         checks += [at_most(own[name], limit, f"{scheme}'s {name}") for name, limit in limits.items()]
         queue, latency, load = (mean(own[name]) for name in limits)
-        shown.append(f"{scheme}: {queue.point:.2g} messages, {60 * latency.point:.2g} s, {load.point:.2%}")
+        shown.append(f"{scheme}: {queue.point:.2g} messages, {60 * latency.point:.3f} s, {load.point:.2%}")
     return finding(
         "; ".join(shown),
         value=all_of(checks),
@@ -341,7 +341,7 @@ def _judge_unequal(runs: Runs) -> Finding:
 @claim(
     "CG-F8i",
     where="Fig. 8",
-    statement="The same: the imbalance is pretty high for KG and SG, and CG keeps it close to zero.",
+    statement="3 of 10 workers are 5 times faster: the imbalance is pretty high for KG and SG, CG keeps it close to zero.",
     claimed="close to zero",
     criterion=(
         "shape: CG's mean difference of utilisations is below KG's and SG's. Value: it is at most .1, the width of the "

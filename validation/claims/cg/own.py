@@ -31,7 +31,7 @@ SETUP = (
     "the run each. 'Diurnal': 3 workers 5 times faster, load swinging 15% around 80% of all capacity, so that in the "
     "middle every worker is busy and at the ends every one idle. 100 virtual workers for each worker, one source."
 )
-FRESH = Seeds(quick=(5, 40), paper=(5, 20), start=1000)  # the options were developed on lower ones
+FRESH = Seeds(quick=(5, 23), paper=(5, 20), start=1000)  # the options were developed on lower ones
 CLAIMS: list[Claim] = []
 claim = claims_into(CLAIMS, paper="OWN", kind="b")
 

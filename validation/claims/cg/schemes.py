@@ -128,7 +128,8 @@ def _judge_zipf_imbalance(runs: Runs) -> Finding:
     "CG-F4m",
     where="Fig. 4, bottom",
     statement=(
-        "The same runs: memory, in (key, virtual worker) pairs, rises from KG over PKG, PoRC and CH to PoTC and SG."
+        "Zipf streams on 10, 100 and 1,000 virtual workers: memory, in (key, virtual worker) pairs, rises from KG over "
+        "PKG, PoRC and CH to PoTC and SG."
     ),
     claimed="KG < PKG < PoRC < CH < PoTC ≈ SG",
     criterion="shape: the order for every skew and number of virtual workers; PoTC within 10% of SG",
@@ -176,7 +177,7 @@ def _figure_probes(runs, profile):
 @claim(
     "CG-F4p",
     where="not in the paper",
-    statement="The same runs: how many hashes PoRC takes for a message.",
+    statement="Zipf streams on 10, 100 and 1,000 virtual workers: how many hashes PoRC takes for a message.",
     claimed="not given",
     criterion="report only",
     experiment=ZIPF,
