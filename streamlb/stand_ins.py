@@ -16,7 +16,7 @@ from streamlb import _check
 from streamlb.streams import Drifting, Zipf
 
 
-def _fitted(seen: int, share: float, messages: int) -> Zipf:
+def fitted(seen: int, share: float, messages: int) -> Zipf:
     """Return the Zipf stream of this top share that meets `seen` different keys on average."""
     low, high = seen, 2 * seen
     while Zipf.from_top_share(high, share).distinct(messages) < seen:
@@ -51,7 +51,7 @@ def wikipedia(scale: float = 1.0) -> Zipf:
     (220000, 29000)
     """
     scale = _check.real("scale", scale, 0, 1, low_open=True)
-    return _fitted(max(2, round(2_900_000 * scale)), 0.0932, round(22_000_000 * scale))
+    return fitted(max(2, round(2_900_000 * scale)), 0.0932, round(22_000_000 * scale))
 
 
 def twitter(keys: int = 31_000_000, messages: int = 1_200_000_000) -> Zipf:
@@ -64,7 +64,7 @@ def twitter(keys: int = 31_000_000, messages: int = 1_200_000_000) -> Zipf:
     messages : int
         How many messages.
     """
-    return _fitted(_check.integer("keys", keys, 2), 0.0267, _check.integer("messages", messages, 1))
+    return fitted(_check.integer("keys", keys, 2), 0.0267, _check.integer("messages", messages, 1))
 
 
 def cashtags(scale: float = 1.0, seed: Any = 0) -> Drifting:
@@ -101,5 +101,8 @@ def cashtags(scale: float = 1.0, seed: Any = 0) -> Drifting:
 
 
 def tweets(messages: int = 500_000) -> Zipf:
-    """Stand in for the entities in tweets of Rivetti et al. 2015 and 2016: 35,000, p1 = 6.5%."""
+    """Stand in for the entities in tweets of Rivetti et al. 2015 and 2016.
+
+    There are 35,000, of which the most frequent has 6.5% of the messages.
+    """
     return Zipf.from_top_share(35_000, 0.065, messages)

@@ -71,7 +71,7 @@ SOURCE = record(
 LISTS = record(
     [
         ("epsilon", "f8"),
-        ("fixed", "i8"),  # a d that was given, or 0
+        ("fixed", "i8"),  # a d that was given; 0: solved for; -1: the same without the switch
         ("records", "i8"),  # the room for records of each source, a power of two
         ("entries", "i8"),  # the room for entries, a power of two
         ("room", "i8"),  # the room for listed workers, a multiple of four
@@ -208,7 +208,8 @@ def _solve(source, hot):
     if hot.lists.fixed > 0:
         choices = min(hot.lists.fixed, workers)
     else:
-        choices = fewest_choices(shares[:found], workers, hot.lists.epsilon, source.settings.distinct != 0)
+        distinct, switch = source.settings.distinct != 0, hot.lists.fixed == 0
+        choices = fewest_choices(shares[:found], workers, hot.lists.epsilon, distinct, switch)
     if choices != own.choices:
         _note(choices, own, hot.history)
         own.choices = choices
@@ -456,13 +457,20 @@ class DChoicesOptions(HeadOptions):
     _: KW_ONLY
     epsilon: float = 1e-4
     choices: int | None = None
+    switch: bool = True
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        if not self.switch and (self.candidates != "distinct" or self.choices is not None):
+            raise ValueError(
+                "switch must be True unless candidates are distinct and choices is None, got False with "
+                f"candidates={self.candidates!r} and choices={self.choices!r}"
+            )
         checked(
             self,
             epsilon=_check.real("epsilon", self.epsilon, 0, low_open=True),
             choices=None if self.choices is None else _check.integer("choices", self.choices, 2, MAX_WORKERS),
+            switch=_check.flag("switch", self.switch),
         )
 
 
@@ -498,6 +506,10 @@ class DChoices(HeadGrouping):
         The imbalance, as a share of all messages, that d is solved for: a target, not a guarantee.
     choices : int, optional
         A fixed d, 2 or more, instead of solving for it; `workers` or more means all workers.
+    switch : bool, default True
+        Give a hot key all workers once the printed d reaches their number, as printed. False, for
+        distinct workers only: solve on, so that d has no jump there. It saves memory where a few
+        keys have most messages, and the balance is that of D-Choices rather than of W-Choices.
     seed : int, numpy.random.SeedSequence or None, default 0
         The seed of the hash functions and of the sources' turns.
 
@@ -516,6 +528,7 @@ class DChoices(HeadGrouping):
     __slots__ = ()
     epsilon: float  # options, as attributes to read
     choices: int | None
+    switch: bool
     _arrays = ("load", "meta", "sketch", "hot")
     _Source = SOURCE
     _route = staticmethod(_route)
@@ -535,7 +548,7 @@ class DChoices(HeadGrouping):
         """Write the record LISTS of a `hot` without lists."""
         hot[:_HEADER] = 0
         lists = lists_of.py_func(hot)
-        lists["epsilon"], lists["fixed"] = self.epsilon, self.choices or 0
+        lists["epsilon"], lists["fixed"] = self.epsilon, self.choices or self.switch - 1
         lists["records"], lists["entries"], lists["room"] = records, entries, room
 
     def _hot_size(self, records: int, entries: int, room: int) -> int:

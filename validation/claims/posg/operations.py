@@ -9,8 +9,6 @@ from typing import Any
 
 import numpy as np
 
-COLUMNS = 55
-
 
 class Counted:
     """An array that counts the reads and writes of its cells."""
@@ -27,32 +25,73 @@ class Counted:
         self.array[at] = value
 
 
-def cells_touched(rows: int, k: int) -> dict[str, int]:
-    """Count the cells that one execution, one estimate and one choice touch.
+def _stack(k: int, rows: int, columns: int) -> Any:
+    """Return matrices for k instances that count what is touched."""
+    from streamlb.learning import learner
 
-    The library's kernels run uncompiled, on arrays that count.
+    return learner.Cells(*(Counted(np.ones((k, rows, columns))) for _ in range(2)))
+
+
+def _touched(*arrays: Counted) -> int:
+    return sum(array.touched for array in arrays)
+
+
+def cells_touched(rows: int, k: int, columns: int) -> dict[str, int]:
+    """Count the cells that one execution, one estimate and one choice touch, and the rarer work.
+
+    The rarer work is that of an execution that ends a window (`first`: the snapshot is made;
+    `later`: it is compared, found stable, copied into a message and the matrices are emptied), and
+    of a pair that the scheduler takes (`accept`). The library's kernels run uncompiled, on arrays
+    that count.
     """
     from streamlb.learning import learner
     from streamlb.scheduling.posg import scheduler
 
-    at = np.arange(rows) % COLUMNS
-    cells = learner.Cells(*(Counted(np.ones((k, rows, COLUMNS))) for _ in range(2)))
-    own = np.zeros(k, learner.LEARNER).view(np.recarray)
+    at = np.arange(rows) % columns
+    cells, own = _stack(k, rows, columns), np.zeros(k, learner.LEARNER).view(np.recarray)
     learner.add_execution.py_func(at, 1.0, 0, learner.Learners(cells, None, own), 1024)
-    update = cells.F.touched + cells.W.touched
+    update = _touched(*cells)
     learner.estimate_cost.py_func(at, 0, cells, 0.0)
-    estimate = cells.F.touched + cells.W.touched - update
+    estimate = _touched(*cells) - update
     instances = Counted(np.zeros(k, scheduler.INSTANCE).view(np.recarray))
     scheduler.least_loaded.py_func(0.0, instances, False, False)
-    return {"update": update, "estimate": estimate, "choice": instances.touched}
+
+    first = _window_end(rows, k, columns, stable=False)
+    later = _window_end(rows, k, columns, stable=True)
+    message, target = _stack(1, rows, columns), _stack(k, rows, columns)
+    learner.copy_pair.py_func(0, message, 0, target)
+    learner.mean_cost.py_func(0, target)
+    accept = _touched(*message, *target)
+    return {
+        **{"update": update, "estimate": estimate, "choice": instances.touched},
+        **{"first": first, "later": later, "accept": accept},
+    }
 
 
-def numbers_held(rows: int, k: int) -> dict[str, int]:
+def _window_end(rows: int, k: int, columns: int, stable: bool) -> int:
+    """Count what the end of a window touches: parts of `end_of_window` and what sending adds.
+
+    They are called one by one because uncompiled kernels call compiled ones, which cannot count.
+    """
+    from streamlb.learning import learner
+
+    cells, snapshot = _stack(k, rows, columns), Counted(np.ones((k, rows, columns)))
+    if not stable:
+        learner.take_snapshot.py_func(0, cells, snapshot)
+        return _touched(*cells, snapshot)
+    message = _stack(1, rows, columns)
+    learner.relative_error.py_func(0, cells, snapshot, False)
+    learner.copy_pair.py_func(0, cells, 0, message)
+    learner.clear_pair.py_func(0, cells)
+    return _touched(*cells, snapshot, *message)
+
+
+def numbers_held(rows: int, k: int, columns: int) -> dict[str, int]:
     """Return how many numbers an instance and the scheduler keep."""
     from streamlb.learning.learner import CostLearner
     from streamlb.scheduling.posg import POSGOptions, scheduler
 
-    precision: dict[str, Any] = {"delta": 2.0**-rows, "columns": COLUMNS}
+    precision: dict[str, Any] = {"delta": 2.0**-rows, "columns": columns}
     instance = CostLearner(**precision)
     held = scheduler.scheduler_of.py_func(scheduler.new_scheduler(POSGOptions(instances=k, **precision)))[0]
     return {

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...figures import COLOURS, PAPER, new_figure
-from .readings import NAMES, speed_up
+from .readings import NAMES
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -17,6 +17,11 @@ if TYPE_CHECKING:
 def legend_beside(axes: Any) -> None:
     """Put the legend to the right of the axes, where it covers no line."""
     axes.legend(fontsize=7, loc="center left", bbox_to_anchor=(1.0, 0.5))
+
+
+def speed_up(frame: pd.DataFrame, name: str) -> pd.Series:
+    """Return S_L of each run: round robin's mean completion time over that of `name`."""
+    return frame["round_robin"] / frame[name]
 
 
 def mean_line(axes: Any, grouped: Any, **style: Any) -> None:
@@ -38,7 +43,7 @@ def sweep_figure(
     What the paper claims is a dashed line.
     """
     figure, axes = new_figure(title, x_label, "speed-up over round robin, S_L", size=(7.2, 4.2))
-    lines = ("default", "printed", "default_warm", "loose_warm", "one_column", "full_knowledge")
+    lines = ("default", "printed", "first_look", "warm", "one_column", "feedback")
     for colour, name in zip(COLOURS, lines):
         mean_line(axes, speed_up(runs, name).groupby(runs[x]), color=colour, label=NAMES[name])
     axes.axhline(1.0, color="0.5", lw=0.8)
@@ -55,7 +60,7 @@ def level_figure(
 ) -> Figure:
     """Draw the least, mean and greatest average completion time over the streams as bars."""
     figure, axes = new_figure(title, x_label, "average completion time (ms)", size=(7.2, 4.2))
-    names = ("round_robin", "printed", "default", "loose_warm", "full_knowledge")
+    names = ("round_robin", "printed", "default", "warm", "full_knowledge")
     points = sorted(runs[x].unique())
     width = 0.8 / len(names)
     for at, (colour, name) in enumerate(zip(COLOURS, names)):

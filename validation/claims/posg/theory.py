@@ -1,6 +1,6 @@
-"""POSG's exact claims: an example, the instances' rule, the protocol's cost, greedy scheduling.
+"""POSG's exact claims: an example, the instances' rule, greedy scheduling.
 
-They are those of sections II, III and IV-A of Rivetti et al. 2015.
+They are those of sections II, III-B and IV-A of Rivetti et al. 2015.
 """
 
 from __future__ import annotations
@@ -15,14 +15,12 @@ from streamlb.analysis import (
     greedy_ratio,
     makespan_lower_bound,
     optimal_makespan,
-    posg_message_bounds,
     tight_costs,
 )
 
-from ...claim import Claim, Experiment, Verdict, claims_into
-from ...figures import FOURTH, OURS, PAPER, SECOND, THIRD, new_figure
-from .operations import COLUMNS, cells_touched, numbers_held
-from .readings import READINGS, WINDOW, draw
+from ...claim import Claim, Experiment, Seeds, claims_into
+from ...figures import OURS, PAPER, SECOND, new_figure
+from ...judging import Finding, Runs, all_of, between, exact, finding, never
 
 CLAIMS: list[Claim] = []
 claim = claims_into(CLAIMS, paper="POSG", kind="a")
@@ -44,23 +42,45 @@ EXAMPLE = Experiment(
 )
 
 
+def _judge_sum(runs: Runs, policy: str, seconds: int) -> Finding:
+    """Judge one printed sum: the simulator's, and that of the exact queue."""
+    row = runs.where(policy=policy).frame.iloc[0]
+    wrong = int(Fraction(row["exact"]) != Fraction(row["simulated"]))
+    assignment = ", ".join(str(i + 1) for i in row["assignment"])
+    return finding(
+        f"{row['simulated']:g} s, tuples on instances {assignment}; the exact queue gives {float(Fraction(row['exact'])):g} s",
+        value=all_of(
+            between(exact(row["simulated"]), seconds, seconds, "sum of completion times"),
+            never(wrong, 1, "simulator and exact queue differ"),
+        ),
+    )
+
+
+SET_UP = "Tuples a, b, a one second apart, of 10, 1 and 10 s, on two instances: "
+
+
 @claim(
     "POSG-EX1",
     where="section II",
-    statement="Tuples a, b, a one second apart, of 10, 1 and 10 s, on two instances: summed completion times of round "
-    "robin and of a better schedule.",
-    claimed="29 s and 21 s",
-    criterion="equality",
+    statement=SET_UP + "the summed completion times of round robin.",
+    claimed="29 s",
+    criterion="value: equality, in the simulator and in the exact queue",
     experiment=EXAMPLE,
 )
-def _judge_example(runs, profile) -> Verdict:
-    sums = dict(zip(runs["policy"], runs["simulated"]))
-    agree = all(Fraction(e) == Fraction(s) for e, s in zip(runs["exact"], runs["simulated"]))
-    return Verdict.when(
-        agree and sums["round_robin"] == 29 and sums["full_knowledge"] == 21,
-        f"round robin {sums['round_robin']:g} s, greedy with known times {sums['full_knowledge']:g} s",
-        "The better schedule is what greedy scheduling finds; simulator and exact queue agree.",
-    )
+def _judge_round_robin(runs: Runs) -> Finding:
+    return _judge_sum(runs, "round_robin", 29)
+
+
+@claim(
+    "POSG-EX1-v",
+    where="section II",
+    statement=SET_UP + "those of a better schedule, which greedy scheduling finds.",
+    claimed="21 s",
+    criterion="value: equality, in the simulator and in the exact queue",
+    experiment=EXAMPLE,
+)
+def _judge_better(runs: Runs) -> Finding:
+    return _judge_sum(runs, "full_knowledge", 21)
 
 
 # --- equation 1: when an instance sends ----------------------------------------------------------
@@ -121,138 +141,20 @@ STABILITY = Experiment("posg_stability", lambda profile: [{"case": c} for c in (
     where="section III-B, equation 1",
     statement="An instance sends its matrices if and only if the relative error η is at most μ.",
     claimed="rule",
-    criterion="hand-made matrices and streams give what is computed by hand",
+    criterion="value: hand-made matrices and streams give what is computed by hand",
     experiment=STABILITY,
 )
-def _judge_stability(runs, profile) -> Verdict:
-    right = [list(found) == list(expected) for found, expected in zip(runs["found"], runs["expected"])]
-    return Verdict.when(
-        all(right),
-        f"{sum(right)} of {len(right)} hand-made cases as computed by hand",
-        "η = 1/6 over the cells that were not empty at the snapshot, 10/6 over all cells as printed, for the same "
-        "matrices: new items make the printed η large, which is why the first reading is the default.",
-    )
-
-
-# --- theorems 3.1 and 3.2: what a tuple touches, what is stored ----------------------------------
-
-OPERATIONS = Experiment(
-    "posg_operations",
-    lambda profile: [{"rows": r, "k": k} for r in range(1, 9) for k in (1, 2, 5, 10, 20, 40)],
-    lambda rows, k: cells_touched(rows, k) | numbers_held(rows, k),
-)
-
-
-@claim(
-    "POSG-T3.1",
-    where="theorem 3.1",
-    statement="Time for each tuple: O(log 1/δ) at an instance, O(k + log 1/δ) at the scheduler.",
-    claimed="bound",
-    criterion="cells touched are linear in r and in k",
-    experiment=OPERATIONS,
-)
-def _judge_time(runs, profile) -> Verdict:
-    linear = (runs["update"] == 4 * runs["rows"]).all() and (runs["estimate"] == runs["rows"] + 1).all()
-    linear = bool(linear and (runs["choice"] == runs["k"]).all())
-    return Verdict.when(
-        linear,
-        "an execution touches 4r cells (a read and a write of F and of W in each row), "
-        "a submission k clocks and r + 1 cells",
-        "Counted on the library's own kernels, run uncompiled over arrays that count, for r = 1..8 and k = 1..40.",
-    )
-
-
-@claim(
-    "POSG-T3.2",
-    where="theorem 3.2",
-    statement="Space: O(1/ε log 1/δ) counters at an instance, k times that at the scheduler.",
-    claimed="bound",
-    criterion="2rc counters an instance, 2krc + O(k) at the scheduler",
-    experiment=OPERATIONS,
-)
-def _judge_space(runs, profile) -> Verdict:
-    cells = runs["rows"] * COLUMNS
-    holds = (runs["instance"] == 2 * cells).all() and (runs["scheduler"] == 2 * runs["k"] * cells).all()
-    holds = bool(holds and (runs["vectors"] == 11 * runs["k"]).all() and (runs["snapshots"] == cells).all())
-    return Verdict.when(
-        holds,
-        "an instance keeps 2rc counters, the scheduler 2krc and 11 numbers for each instance",
-        "The proof leaves out the snapshot, another rc numbers at each instance (2rc where matrices are sent only when "
-        "they changed): the order stands.",
-    )
-
-
-# --- theorem 3.3: messages -----------------------------------------------------------------------
-
-TALKATIVE = READINGS | {"always": {"tolerance": 1e9}}
-
-
-def _messages(exponent: float, k: int, reading: str, seed: int) -> dict[str, Any]:
-    from streamlb import simulate_operator
-
-    options = TALKATIVE[reading]
-    keys, costs = draw(exponent, seed)
-    result = simulate_operator(keys, costs, k, "posg", 1.0, seed, **options)
-    resync = None if options.get("resync") is False else WINDOW * k
-    bounds = posg_message_bounds(keys.size, WINDOW, k, resync)
-    counted = result.messages
-    replies = counted["replies"] + counted["ignored"]
-    return {
-        "matrices": counted["matrices"],
-        "replies": replies,
-        "most_matrices": bounds["matrices"] + k,
-        "most_replies": bounds["replies"],
-        "bytes": counted["bytes"],
-    }
-
-
-MESSAGES = Experiment(
-    "posg_messages",
-    lambda profile: [
-        {"exponent": z, "k": k, "reading": r, "seed": s}
-        for z in (0.0, 1.0, 2.0)
-        for k in (2, 5, 10)
-        for r in TALKATIVE
-        for s in range(3 if profile == "quick" else 20)
-    ],
-    _messages,
-)
-
-
-def _figure_messages(runs, profile):
-    figure, axes = new_figure(
-        "Messages of a run against theorem 3.3", "most matrices + replies (messages)", "counted (messages)"
-    )
-    for colour, (reading, group) in zip((OURS, SECOND, THIRD, FOURTH), runs.groupby("reading")):
-        x, y = group["most_matrices"] + group["most_replies"], group["matrices"] + group["replies"]
-        axes.scatter(x, y, s=10, color=colour, label=reading)
-    top = float((runs["most_matrices"] + runs["most_replies"]).max())
-    axes.plot([0, top], [0, top], color=PAPER, ls="--", label="the bound")
-    axes.legend(fontsize=8)
-    return figure
-
-
-@claim(
-    "POSG-T3.3",
-    kind="a/b",
-    where="theorem 3.3",
-    statement="Over m tuples O(k m/N) messages are exchanged.",
-    claimed="bound",
-    criterion="matrices ≤ m/2N + k, replies ≤ k for each pair of matrices (and each resynchronisation)",
-    experiment=MESSAGES,
-    figure=_figure_messages,
-)
-def _judge_messages(runs, profile) -> Verdict:
-    within = (runs["matrices"] <= runs["most_matrices"]) & (runs["replies"] <= runs["most_replies"])
-    share = (runs["matrices"] / runs["most_matrices"]).max()
-    five = runs[(runs["k"] == 5) & (runs["reading"] == "default")]
-    return Verdict.when(
-        bool(within.all()),
-        f"{int((~within).sum())} of {len(runs)} runs beyond the bound; at most {share:.0%} of the matrices it allows",
-        "Matrices ≤ m/2N + k; replies ≤ k for each pair of matrices, plus k each N·k tuples where instances are asked "
-        f"again in RUN. k = 5, our reading: {five['matrices'].mean():.0f} matrices and {five['replies'].mean():.0f} "
-        "replies for 32,768 tuples on average. A tolerance so large that every check passes comes nearest to the "
-        "bound.",
+def _judge_stability(runs: Runs) -> Finding:
+    rows: list[Any] = list(runs.frame.itertuples())
+    cases = {row.case: (list(row.found), list(row.expected)) for row in rows}
+    wrong = [case for case, (found, expected) in cases.items() if found != expected]
+    nonempty, letter = cases["matrices"][0]
+    return finding(
+        f"{len(cases) - len(wrong)} of {len(cases)} hand-made cases as computed by hand; for the same matrices η is "
+        f"{nonempty:.3f} over the cells that were not empty at the snapshot and {letter:.3f} over all cells",
+        value=never(len(wrong), len(cases), "cases that differ from the hand computation"),
+        note="New items make the printed η large, which is why the first reading is the default."
+        + (f" Different: {', '.join(wrong)}." if wrong else ""),
     )
 
 
@@ -285,12 +187,10 @@ def _makespans(kind: str, k: int, seed: int, cases: int) -> dict[str, Any]:
 MAKESPANS = Experiment(
     "posg_makespans",
     lambda profile: [
-        {"kind": kind, "k": k, "seed": seed, "cases": 60}
-        for kind in ("random", "adversarial")
-        for k in (1, 2, 3, 4, 5)
-        for seed in range(6 if profile == "quick" else 60)
+        {"kind": kind, "k": k, "cases": 60} for kind in ("random", "adversarial") for k in (1, 2, 3, 4, 5)
     ],
     _makespans,
+    seeds=Seeds(quick=(6, 6), paper=(60, 60)),
 )
 
 
@@ -313,19 +213,22 @@ def _figure_makespans(runs, profile):
     where="theorem 4.2",
     statement="On k identical instances greedy online scheduling takes at most 2 − 1/k times the optimum.",
     claimed="bound",
-    criterion="no violation against the exact optimum",
+    criterion="value: no violation against the exact optimum, by branch and bound in rationals; the kernel's makespan is "
+    "that of exact greedy scheduling",
     experiment=MAKESPANS,
     figure=_figure_makespans,
 )
-def _judge_makespans(runs, profile) -> Verdict:
-    worst = runs.groupby("k")["worst"].max()
-    shown = ", ".join(f"k={k} {value:.3f} of {float(greedy_ratio(k)):.3f}" for k, value in worst.items())
-    violations, cases = int(runs["violations"].sum()), int(runs["cases"].sum())
-    return Verdict.when(
-        violations == 0 and int(runs["wrong"].sum()) == 0,
-        f"{violations} violations in {cases:,} schedules against the exact optimum",
-        f"Largest ratios found: {shown}. The optimum is by branch and bound in rationals; the makespan is that of the "
-        "kernel.",
+def _judge_makespans(runs: Runs) -> Finding:
+    frame = runs.frame
+    worst = ", ".join(
+        f"k={k} {part.frame['worst'].max():.3f} of {float(greedy_ratio(k)):.3f}" for k, part in runs.by("k")
+    )
+    violations, wrong, cases = (int(frame[name].sum()) for name in ("violations", "wrong", "cases"))
+    return finding(
+        f"{violations} violations in {cases:,} schedules; largest ratios {worst}",
+        value=all_of(
+            never(violations, cases, "schedules beyond the bound"), never(wrong, cases, "makespans that differ")
+        ),
     )
 
 
@@ -352,14 +255,16 @@ TIGHT = Experiment("posg_tight", lambda profile: [{"k": k} for k in range(1, 41)
     where="section IV-A",
     statement="k(k−1) tuples of w/k, then one of w: greedy reaches its bound.",
     claimed="2 − 1/k exactly",
-    criterion="equality in rationals",
+    criterion="value: equality in rationals for k from 1 to 40",
     experiment=TIGHT,
 )
-def _judge_tight(runs, profile) -> Verdict:
-    exact = [
-        Fraction(row.greedy) / Fraction(row.optimum) == greedy_ratio(row.k) and row.kernel == row.greedy and row.small
-        for row in runs.itertuples()
-    ]
-    return Verdict.when(
-        all(exact), f"ratio exactly 2 − 1/k for {sum(exact)} of {len(exact)} values of k (1 to 40)", "In rationals."
+def _judge_tight(runs: Runs) -> Finding:
+    rows: list[Any] = list(runs.frame.itertuples())
+    ratios = [Fraction(row.greedy) / Fraction(row.optimum) for row in rows]
+    wrong = sum(
+        found != greedy_ratio(row.k) or row.kernel != row.greedy or not row.small for row, found in zip(rows, ratios)
+    )
+    return finding(
+        f"the ratio is 2 − 1/k for {len(rows) - wrong} of {len(rows)} values of k; at k = {rows[-1].k} it is {ratios[-1]}",
+        value=never(wrong, len(rows), "values of k with another ratio"),
     )
