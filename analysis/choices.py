@@ -212,7 +212,14 @@ def choices_feasible(
 
 
 def min_choices(
-    p: Any, n: int, theta: float, epsilon: float, *, candidates: str = "independent", prefixes: str = "all"
+    p: Any,
+    n: int,
+    theta: float,
+    epsilon: float,
+    *,
+    candidates: str = "independent",
+    prefixes: str = "all",
+    switch: bool = True,
 ) -> int:
     """Return the d of D-Choices: the least number of candidates that meets the condition.
 
@@ -228,6 +235,9 @@ def min_choices(
         As in `choices_margin`.
     prefixes : {"all", "ends"}
         As in `choices_feasible`.
+    switch : bool, default True
+        Take all workers where the printed d is no less than n, as printed. False, for distinct
+        workers only: search on, up to n + n ln n hashes.
 
     Examples
     --------
@@ -238,21 +248,26 @@ def min_choices(
     (22, 18)
     """
     _check_condition(n, theta, epsilon, candidates, prefixes)
+    if not switch and candidates != "distinct":
+        raise ValueError(f"switch must be True unless candidates are distinct, got False with {candidates!r}")
     shares = _shares(p)
     if not _in_head(shares[:1], theta)[0]:
         return min(2, n)
-    least = _least_feasible(shares, n, theta, epsilon, "independent", prefixes)
-    if candidates == "independent" or least == n:
-        return least
+    most = n if switch or n <= 2 else n + int(n * math.log(n))
+    least = _least_feasible(shares, n, most, theta, epsilon, "independent", prefixes)
+    if candidates == "independent" or least >= most:
+        return min(least, n)
     reached = math.ceil(n * (1.0 - ((n - 1.0) / n) ** float(least)))
-    return max(reached, _least_feasible(shares, n, theta, epsilon, candidates, prefixes))
+    return max(reached, _least_feasible(shares, n, n, theta, epsilon, candidates, prefixes))
 
 
-def _least_feasible(shares: np.ndarray, n: int, theta: float, epsilon: float, candidates: str, prefixes: str) -> int:
-    for d in range(max(2, math.ceil(shares[0] * n)), n):
+def _least_feasible(
+    shares: np.ndarray, n: int, most: int, theta: float, epsilon: float, candidates: str, prefixes: str
+) -> int:
+    for d in range(max(2, math.ceil(shares[0] * n)), most):
         if choices_feasible(shares, n, d, theta, epsilon, candidates=candidates, prefixes=prefixes):
             return d
-    return n
+    return most
 
 
 def partial_key_imbalance_lower_bound(p1: float, n: int) -> float:

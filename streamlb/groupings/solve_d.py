@@ -8,6 +8,10 @@ With d distinct workers for each key the condition alone leaves no margin: where
 a whole number it is content with that number, and the hottest key's workers are full. So distinct
 workers are also no fewer than those that the d hashes of the printed condition reach on average,
 which is the memory that the printed algorithm takes.
+
+As printed, all workers are taken (W-Choices) once d reaches their number. Distinct workers then
+jump: n hashes reach only .63 n workers, and a little more skew gives a hot key all n. Without this
+switch the search goes on beyond n hashes, and the number of distinct workers rises smoothly.
 """
 
 from __future__ import annotations
@@ -50,8 +54,8 @@ def _fits(covered, prefix, d, head, n, epsilon, distinct):
 
 
 @njit(nogil=True)
-def _least_that_fits(shares, workers, epsilon, distinct):
-    """Return the least d that meets the condition for every prefix, or `workers`.
+def _least_that_fits(shares, workers, most, epsilon, distinct):
+    """Return the least d that meets the condition for every prefix, or `most`.
 
     The first and the last prefix are tried before the others: they are the ones that fail, so a d
     is mostly refused at once. Where the prefix has so many workers that these could take all
@@ -62,7 +66,7 @@ def _least_that_fits(shares, workers, epsilon, distinct):
     for share in shares:
         head += share
     d = max(2, np.int64(math.ceil(shares[0] * n)))
-    while d < workers:
+    while d < most:
         choices = float(d)
         last = _covered(float(shares.size), choices, n, distinct)
         fits = _fits(_covered(1.0, choices, n, distinct), shares[0], choices, head, n, epsilon, distinct)
@@ -80,17 +84,22 @@ def _least_that_fits(shares, workers, epsilon, distinct):
         if fits:
             return d
         d += 1
-    return workers
+    return most
 
 
 @njit(cache=True, nogil=True)
-def fewest_choices(shares, workers, epsilon, distinct):
-    """Return d for a head of shares in descending order; `workers` means all of them."""
+def fewest_choices(shares, workers, epsilon, distinct, switch):
+    """Return d for a head of shares in descending order; `workers` means all of them.
+
+    `switch` says whether all workers are taken where the printed d is no less than their number.
+    """
     if shares.size == 0:
         return min(2, workers)
-    d = _least_that_fits(shares, workers, epsilon, False)
-    if not distinct or d >= workers:
-        return d
-    n = float(workers)
+    n, most = float(workers), workers
+    if distinct and not switch and workers > 2:
+        most += np.int64(n * math.log(n))  # so many hashes reach all workers but one on average
+    d = _least_that_fits(shares, workers, most, epsilon, False)
+    if not distinct or d >= most:
+        return min(d, workers)
     reached = np.int64(math.ceil(n * (1.0 - ((n - 1.0) / n) ** float(d))))
-    return max(reached, _least_that_fits(shares, workers, epsilon, True))
+    return max(reached, _least_that_fits(shares, workers, workers, epsilon, True))

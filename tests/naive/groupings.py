@@ -72,21 +72,23 @@ def naive_pairs(keys, workers):
     return len(set(zip(keys, workers)))
 
 
-def naive_fewest_choices(shares, n, epsilon, distinct):
+def naive_fewest_choices(shares, n, epsilon, distinct, switch=True):
     """Return d for shares in descending order.
 
-    Distinct workers are no fewer than those which the hashes reach on average.
+    Distinct workers are no fewer than those which the hashes reach on average. Where n hashes or
+    more are needed all workers are taken; without the switch, where n + n ln n are.
     """
     if not shares:
         return min(2, n)
-    d = _least_that_fits(shares, n, epsilon, False)
-    if distinct and d < n:
-        return max(math.ceil(n - n * ((n - 1) / n) ** d), _least_that_fits(shares, n, epsilon, True))
-    return d
+    most = n + int(n * math.log(n)) if distinct and not switch and n > 2 else n
+    d = _least_that_fits(shares, n, most, epsilon, False)
+    if distinct and d < most:
+        return max(math.ceil(n - n * ((n - 1) / n) ** d), _least_that_fits(shares, n, n, epsilon, True))
+    return min(d, n)
 
 
-def _least_that_fits(shares, n, epsilon, distinct):
-    """The least d in [2, n) for which every prefix fits, or n."""
+def _least_that_fits(shares, n, most, epsilon, distinct):
+    """The least d in [2, most) for which every prefix fits, or `most`."""
     tail = max(0.0, 1.0 - sum(shares))
 
     def fits(d, h):
@@ -99,10 +101,10 @@ def _least_that_fits(shares, n, epsilon, distinct):
             hot, cold = (b / n) ** d, (b / n) ** 2
         return sum(shares[:h]) + hot * sum(shares[h:]) + cold * tail <= b * (1 / n + epsilon) + 1e-12
 
-    for d in range(max(2, math.ceil(shares[0] * n)), n):
+    for d in range(max(2, math.ceil(shares[0] * n)), most):
         if all(fits(d, h) for h in range(1, len(shares) + 1)):
             return d
-    return n
+    return most
 
 
 class NaiveChoices(_Naive):
@@ -121,8 +123,10 @@ class NaiveChoices(_Naive):
         distinct=True,
         rotate=True,
         choices=None,
+        switch=True,
     ):
         super().__init__(workers, sources, seed)
+        self.switch = switch
         self.head, self.epsilon, self.guard, self.distinct, self.rotate = head, epsilon, guard, distinct, rotate
         self.theta = Fraction(1, 5 * workers) if theta is None else fraction_of(theta)
         self.capacity = max(1000, 2 * math.ceil(1 / self.theta)) if capacity is None else capacity
@@ -158,7 +162,7 @@ class NaiveChoices(_Naive):
     def solve(self, view):
         view.hot = [key for key in view.hot if self.is_hot(view, key)]
         shares = sorted((view.counts[key][0] / view.total for key in view.hot), reverse=True)
-        solved = naive_fewest_choices(shares, self.n, self.epsilon, self.distinct)
+        solved = naive_fewest_choices(shares, self.n, self.epsilon, self.distinct, self.switch)
         d = min(self.choices, self.n) if self.choices else solved
         if d != view.d:
             view.d = d

@@ -46,13 +46,15 @@ def head_cases(draw):
         "rotate": draw(st.booleans()),
         "epsilon": draw(st.sampled_from([1e-4, 1e-2])),
         "choices": draw(st.sampled_from([None, None, 2, 3, 50])),
+        "switch": draw(st.booleans()),
     }
 
 
 def build(name, case):
     """The twin and the grouping of one case."""
     options = dict(case)
-    own = {"epsilon": options.pop("epsilon"), "choices": options.pop("choices")}
+    own = {name: options.pop(name) for name in ("epsilon", "choices", "switch")}
+    own["switch"] |= not options["distinct"] or own["choices"] is not None  # else it is refused
     own = own if name == "DChoices" else {}
     ref = naive.NaiveChoices(HEAD[name], **options, **own)
     options["candidates"] = "distinct" if options.pop("distinct") else "independent"
@@ -267,6 +269,12 @@ def test_bad_choices(choices):
         DChoices(5, choices=choices)
 
 
+@pytest.mark.parametrize("options", [{"candidates": "independent"}, {"choices": 3}])
+def test_the_switch_belongs_to_distinct_workers_that_are_solved_for(options):
+    with pytest.raises(ValueError, match="switch must be True unless candidates are distinct and choices is None"):
+        DChoices(5, switch=False, **options)
+
+
 @pytest.mark.parametrize("epsilon", [0, -1e-4, float("inf")])
 def test_bad_epsilon(epsilon):
     with pytest.raises(ValueError, match="epsilon must be finite and more than 0"):
@@ -295,11 +303,12 @@ def test_bad_states(name):
     n=st.integers(1, 60),
     epsilon=st.sampled_from([1e-5, 1e-4, 1e-2]),
     distinct=st.booleans(),
+    switch=st.booleans(),
 )
-def test_fewest_choices_matches_naive(raw, head, n, epsilon, distinct):
+def test_fewest_choices_matches_naive(raw, head, n, epsilon, distinct, switch):
     shares = np.sort(np.array(raw) / sum(raw) * head)[::-1].copy()
-    ref = naive.naive_fewest_choices(shares.tolist(), n, epsilon, distinct)
-    assert solver.fewest_choices(shares, n, epsilon, distinct) == ref
+    ref = naive.naive_fewest_choices(shares.tolist(), n, epsilon, distinct, switch)
+    assert solver.fewest_choices(shares, n, epsilon, distinct, switch) == ref
 
 
 def test_no_key_loses_its_first_two_workers_when_it_turns_hot():

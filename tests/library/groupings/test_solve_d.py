@@ -83,13 +83,33 @@ def distributions(draw):
     return raw / raw.sum()
 
 
-@given(p=distributions(), n=st.integers(1, 60), epsilon=st.sampled_from([1e-4, 1e-2]), distinct=st.booleans())
-def test_kernel_solves_for_the_same_d(p, n, epsilon, distinct):
+@given(
+    p=distributions(),
+    n=st.integers(1, 60),
+    epsilon=st.sampled_from([1e-4, 1e-2]),
+    kind=st.sampled_from([("independent", True), ("distinct", True), ("distinct", False)]),
+)
+def test_kernel_solves_for_the_same_d(p, n, epsilon, kind):
     """`min_choices` equals the kernel's d when fed the same shares."""
     theta = 0.2 / n
     head = np.sort(p[p >= theta])[::-1].copy()
-    ref = min_choices(p, n, theta, epsilon, candidates="distinct" if distinct else "independent")
-    assert fewest_choices(head, n, epsilon, distinct) == ref
+    candidates, switch = kind
+    ref = min_choices(p, n, theta, epsilon, candidates=candidates, switch=switch)
+    assert fewest_choices(head, n, epsilon, candidates == "distinct", switch) == ref
+
+
+@pytest.mark.parametrize("n", [20, 50, 100])
+def test_without_the_switch_d_has_no_jump(n):
+    """From Zipf-1.5 to 3 in steps of .01 d rises by a few workers at a time, not by .37 n."""
+    shares = [zipf_shares(1000, z) for z in np.arange(1.5, 3.0, 0.01)]
+    smooth, printed = (
+        [min_choices(p, n, 0.2 / n, 1e-4, candidates="distinct", switch=switch) for p in shares]
+        for switch in (False, True)
+    )
+    assert max(np.abs(np.diff(smooth))) <= max(2, 0.05 * n)
+    assert max(np.diff(printed)) > 0.25 * n
+    assert all(a <= b for a, b in zip(smooth, printed))
+    assert [a for a, b in zip(smooth, printed) if b < n] == [b for b in printed if b < n]
 
 
 @pytest.mark.parametrize("candidates", ["independent", "distinct"])

@@ -244,6 +244,13 @@ FED = {
     "OWN-DC-GUARD-COST": Fed(
         {"on": 1e-4, "off": 1e-4, "on_over_pkg": 0.1, "off_over_pkg": 0.3}, {"on": 2e-3}, noise={"on": 0.1, "off": 0.1}
     ),
+    "OWN-DC-EDGE": Fed(
+        {
+            **{"switch": 1e-6, "smooth": 1e-5, "switch_pairs": 2000.0, "smooth_pairs": 1500.0},
+            **{"switch_jump": 0.4, "smooth_jump": 0.02, "switch_jumps": 3, "smooth_jumps": 0},
+        },
+        [{"smooth_pairs": 2100.0}, {"smooth_jump": 0.3}, {"smooth": 1e-3}],
+    ),
     "DC-M1": Fed({**PAIRS, **BOUNDED_PAIRS}, {"wc_printed": 2001}, noise=None),
     "DC-M3": Fed(
         {**PAIRS, **BOUNDED_PAIRS, "pkg_estimate": 1100.0},

@@ -84,7 +84,7 @@ CLUSTER = Experiment(
     "dc_cluster",
     lambda profile: [{"z": z, "m": by_profile(profile, 200_000, 2_000_000)} for z in SKEWS],
     _cluster,
-    seeds=Seeds(quick=(8, 36), paper=(8, 24)),
+    seeds=Seeds(quick=(8, 24), paper=(8, 24)),
 )
 
 
