@@ -251,7 +251,7 @@ FED = {
         },
         [{"smooth_pairs": 2100.0}, {"smooth_jump": 0.3}, {"smooth": 1e-3}],
     ),
-    "DC-M1": Fed({**PAIRS, **BOUNDED_PAIRS}, {"wc_printed": 2001}, noise=None),
+    "DC-M1": Fed({**PAIRS, **BOUNDED_PAIRS}, {"wc_printed": 2201.0}, noise=None),
     "DC-M3": Fed(
         {**PAIRS, **BOUNDED_PAIRS, "pkg_estimate": 1100.0},
         [{"dc_printed": 900.0}, {"wc_printed": 1200.0}],
