@@ -153,7 +153,8 @@ def weight_array(name: str, values: Any, length: int) -> np.ndarray:
             at = int(np.argmax(bad))
             raise ValueError(f"{name} must be whole numbers, got {array.flat[at]} at position {at}")
     elif array.dtype.kind == "O":
-        for at, value in enumerate(array.flat):  # whole numbers that no integer type holds, or no numbers
+        # Whole numbers that no integer type holds, or no numbers at all.
+        for at, value in enumerate(array.flat):
             integer(f"{name}[{at}]", value, 0, MOST - 1)
     elif array.dtype.kind not in "iu":
         raise TypeError(f"{name} must be whole numbers, got an array of {array.dtype}")
