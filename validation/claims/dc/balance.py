@@ -63,7 +63,7 @@ BALANCE = Experiment(
     _balance_grid,
     _balance,
     lambda row: row["m"] * (1 + row["keys"] / 1e6),
-    Seeds(quick=(10, 60), paper=(5, 15)),
+    Seeds(quick=(8, 60), paper=(5, 15)),
 )
 
 

@@ -198,7 +198,7 @@ NECESSARY = Experiment(
         for n, z, d in ((10, 1.4, 8), (50, 1.0, 6), (50, 1.4, 22), (100, 1.4, 43))
     ],
     _necessary,
-    seeds=Seeds(quick=(100, 400), paper=(200, 800)),
+    seeds=Seeds(quick=(100, 900), paper=(200, 900)),
 )
 
 

@@ -42,7 +42,7 @@ MEMORY = Experiment(
     ],
     _memory,
     lambda row: 3 * row["m"],
-    Seeds(quick=(12, 36), paper=(5, 15)),
+    Seeds(quick=(10, 36), paper=(5, 15)),
 )
 
 

@@ -133,7 +133,7 @@ TIES = Experiment(
     VARIANTS.grid,
     _ties,
     lambda row: row["m"] * row["n"],
-    Seeds(quick=(20, 60), paper=(20, 80), start=96_000),
+    Seeds(quick=(15, 60), paper=(20, 80), start=96_000),
 )
 
 
@@ -396,7 +396,7 @@ EDGE = Experiment(
         for beyond in (0.0, 0.5)
     ],
     _beyond,
-    seeds=Seeds(quick=(20, 80), paper=(20, 80), start=97_000),
+    seeds=Seeds(quick=(12, 80), paper=(20, 80), start=97_000),
 )
 
 

@@ -239,7 +239,7 @@ LEAST = Experiment(
     ],
     _least_choices,
     lambda row: row["m"] * row["n"] * row["z"],
-    Seeds(quick=(15, 60), paper=(10, 40)),
+    Seeds(quick=(10, 60), paper=(10, 40)),
 )
 
 
