@@ -201,8 +201,7 @@ def _cell(printed: PrintedNumbers, reading: Reading, claim: str) -> dict[str, st
     decision = printed.cells.get((reading.name, claim))
     if decision is None:
         return None
-    # Where value and shape are stated, the estimate is that of the value.
-    return {"word": decision.value, "text": number_text(decision.estimate, decision.low, decision.high)}
+    return {"word": decision.value, "text": number_text(*decision.of_value) if decision.of_value else ""}
 
 
 def _linker(known: dict[str, Any]) -> Any:
