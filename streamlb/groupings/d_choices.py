@@ -182,7 +182,7 @@ def _mark(keys, weights, begin, end, stride, source, hot, out):
     # What every message reads or changes stays in registers.
     total, share, until, guard, choices = own.sketch.total, own.share, own.until, settings.guard, own.choices
     mask = np.uint64(records.size - 1)
-    solve = own.solve
+    wanted, solve = (choices << np.int64(32)) + 1, own.solve
     ready = stop = end
     for i in range(np.uint64(begin), np.uint64(end), np.uint64(stride)):
         weight = weight_of(weights, i)
@@ -194,9 +194,9 @@ def _mark(keys, weights, begin, end, stride, source, hot, out):
         # Whether a key is hot is hard to foresee: no branch depends on it alone.
         now = np.int64(count - (error_at(slot, counters) & guard) >= share)
         out[i] = slot | (now - 1)
-        record = records[np.uint64(slot) & mask]
-        known = (record.slot ^ (slot + 1)) | (record.ready ^ choices)
-        if likely((total < solve) & (found >= 0) & ((known & -now) == 0)):
+        # Nor on its record, which is mostly in the first place that `find_slot` tries.
+        other = records[np.uint64(slot) & mask].both ^ (wanted + slot)
+        if likely((total < solve) & (found >= 0) & ((other & -now) == 0)):
             continue
         if (
             total >= solve

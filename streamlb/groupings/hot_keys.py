@@ -38,16 +38,20 @@ LISTS = record(
     ]
 )
 # A counter whose key is hot or was, since it got the counter. Records are found by `find_slot`.
-RECORD = record(
-    [
-        ("low", "i8"),
-        ("slot", "i4"),  # the counter's slot + 1; 0: no record
-        ("ready", "i4"),  # 0: not in `order`; else the d that it is ready for, or 1
-        ("entry", "i4"),  # the place of its list's entry + 1; 0: it has none
-        ("d", "i4"),  # the d with which it was last used, 0 before
-        ("at", "i4"),  # the place in the list of the worker that it took last
-        ("rest", "i4"),  # how many places from `at` on may still have the load `low`
-    ]
+RECORD = np.dtype(
+    (
+        np.record,
+        {
+            "low": ("i8", 0),
+            "slot": ("i4", 8),  # the counter's slot + 1; 0: no record
+            "ready": ("i4", 12),  # 0: not in `order`; else the d that it is ready for, or 1
+            "entry": ("i4", 16),  # the place of its list's entry + 1; 0: it has none
+            "d": ("i4", 20),  # the d with which it was last used, 0 before
+            "at": ("i4", 24),  # the place in the list of the worker that it took last
+            "rest": ("i4", 28),  # how many places from `at` on may still have the load `low`
+            "both": ("i8", 8),  # `slot` and `ready` as one number: slot + 2**32 ready
+        },
+    )
 )
 # A key's list of workers, found by the key's hash; length 0: no entry.
 ENTRY = record([("key", "u8"), ("place", "i8"), ("length", "i8")])
