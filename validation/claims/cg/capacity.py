@@ -40,7 +40,8 @@ from .readings import (
 
 WORKERS = 10
 READ = ("printed", "lru", "long", "queue", "steady")
-BAND = 0.1  # from idle below .75 to busy above .85: closer to each other workers cannot tell that they are
+# From idle below .75 to busy above .85: closer to each other workers cannot tell that they are.
+BAND = 0.1
 SIMULATED = (
     "A Zipf stream with the share of the Wikipedia log's top key, at the log's 15,278 messages a minute; four hours of "
     "the day in the quick profile. Messages arrive evenly; capacities are such that shuffle "

@@ -179,7 +179,8 @@ def _excess(pairs, scheme: str) -> Estimate:
     above, below = pairs[scheme] - pairs["KG"], pairs["PKG"] - pairs["KG"]
     if below.values.mean() > 0:
         return ratio(above, below)
-    return Estimate(0.0, lambda alpha: (-np.inf, np.inf), len(below), above.cells | below.cells)  # anything may be
+    # Anything may be.
+    return Estimate(0.0, lambda alpha: (-np.inf, np.inf), len(below), above.cells | below.cells)
 
 
 MEMORY_NOTE = (
