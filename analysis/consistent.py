@@ -116,14 +116,32 @@ def random_choices_memory_bound(frequencies: Any, n: int, epsilon: float, source
 
 
 def replicated_everywhere_possible(n: int, epsilon: Any) -> bool:
-    """Return whether a key can reach all workers by overflow alone, by the paper's argument.
+    """Return whether the power of random choices can ever bring a key to all workers.
 
-    For that n - 1 workers must be full, each at 1 + epsilon times the mean: (n - 1)(1 + epsilon) <=
-    n, and so epsilon <= 1 / (n - 1). The argument is about one moment. Over time a key can still
-    visit the workers one after the other, as the limit rises.
+    A key reaches the last worker of its hash sequence only at a moment when the n - 1 others are
+    full. At message m their loads are then at least (1 + epsilon) m / n each and m - 1 at most
+    together, so that (n - 1)(1 + epsilon) < n, that is epsilon < 1 / (n - 1). If epsilon is larger
+    the key never goes there, at this moment or a later one: loads may rise and keys may wander, but
+    the sequence of a key is always the same. The paper's argument in section V-B leaves open
+    whether it holds over time; it does. (An implementation that gives up after so many probes may
+    break it, once in a very long while.)
+
+    Parameters
+    ----------
+    n : int
+        Workers, at least 2.
+    epsilon : float or Fraction
+        The grouping's epsilon.
+
+    Examples
+    --------
+    >>> from fractions import Fraction
+    >>> from streamlb.analysis import replicated_everywhere_possible
+    >>> replicated_everywhere_possible(11, 0.099), replicated_everywhere_possible(11, 0.1)
+    (True, False)
     """
     _counts(n=n)
-    return (n - 1) * (1 + exact(_positive("epsilon", epsilon))) <= n
+    return (n - 1) * (1 + exact(_positive("epsilon", epsilon))) < n
 
 
 def optimal_share(capacity: Any, n: int, virtual: int) -> Any:

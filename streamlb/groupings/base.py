@@ -157,6 +157,22 @@ class Grouping:
         """Make the state arrays larger; only for groupings whose kernels ask for it."""
         raise NotImplementedError
 
+    def _enlarge(self, number: int, shape: tuple[int, ...]) -> None:
+        """Give a state array more room: in place, so that there is no moment with both.
+
+        A call in another thread may hold the array, which is then left alone and copied.
+        """
+        arrays = list(self._state)
+        self._state = ()
+        array = arrays.pop(number)
+        try:
+            array.resize(shape)
+        except ValueError:
+            before, array = array.ravel(), np.zeros(shape, np.int64)
+            array.reshape(-1)[: before.size] = before
+        finally:  # also where there was no memory, which leaves the array as it was
+            self._state = (*arrays[:number], array, *arrays[number:])
+
     def route_many(self, keys: Any, weights: Any = None, source: int | None = None) -> np.ndarray:
         """Return the workers of many messages: what looping over `route` gives, faster.
 

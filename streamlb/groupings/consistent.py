@@ -272,7 +272,7 @@ class ConsistentGrouping(Grouping):
     busy: float
     hysteresis: float
     proportional: bool
-    _version = 3  # 3: who is next in a map stands in chains
+    _version = 4  # 4: what a worker has received stands in a list of its own
     _arrays = ("load", "meta", "owners", "book", "said")
 
     @property

@@ -1,4 +1,4 @@
-"""What the three groupings share that treat hot keys apart: options, sketches, the test, the tail.
+"""What the three groupings share that treat hot keys apart: sketches, the test, the tail.
 
 A source counts its keys in a SpaceSaving sketch. A key is hot, part of the head, while its count is
 at least theta times all that the source has sent (Nasir et al. 2016, section III-A); all other
@@ -16,27 +16,23 @@ stopped.
 
 from __future__ import annotations
 
-import math
 from collections import namedtuple
-from dataclasses import KW_ONLY, dataclass
-from typing import Any
 
 import numpy as np
 
 from streamlb import _check
 from streamlb._jit import njit, record
-from streamlb._options import checked, takes
-from streamlb.groupings.base import SHARED, Grouping, GroupingOptions, send_to_lesser, weight_of
+from streamlb._options import takes
+from streamlb.groupings.base import SHARED, Grouping, send_to_lesser, weight_of
+from streamlb.groupings.head_options import HeadOptions
+from streamlb.groupings.sketch_rows import enter_high, high_limit, high_size, move_sketch, row_size, sketch_of
 from streamlb.hashing import BLOCK, Family, derive, family_of, first_candidate, key_hash, second_candidate
 from streamlb.ratios import ceil_share, fraction_of, terms_of
 from streamlb.sketches.space_saving import (
-    HIGH,
     REGISTERS,
     Counters,
     error_at,
-    find_slot,
     home_of,
-    index_keys,
     offer,
     table_size,
 )
@@ -79,7 +75,6 @@ CURSOR = [
     ("wrap", "i8"),
 ]
 _SOURCES = SETTINGS.itemsize // 8  # where in meta the sources' registers begin
-_HIGH = HIGH.itemsize // 8
 
 # One source inside a kernel: its load, SETTINGS, the hash family, its registers `own`, its sketch.
 Source = namedtuple("Source", ["load", "settings", "family", "own", "counters"])
@@ -91,9 +86,7 @@ Cursor = namedtuple("Cursor", ["next", "end", "wrap", "least"])
 # cache.
 SPAN = 8 * BLOCK
 _GUARD = 50  # with the guard a key is not called hot before it was seen this often
-_MOST_COUNTERS = 2**28
 _FIRST_ROOM = 1024  # counters of a sketch that has seen nothing, if its capacity is larger
-_FIRST_HIGH = 256  # records for counts of 2**32 or more, once there may be any
 
 
 @njit(nogil=True, inline="always")
@@ -121,22 +114,10 @@ def registers_of(meta):
     return meta[_SOURCES:]
 
 
-@njit(nogil=True, inline="always")
-def sketch_of(row, room, table, high, registers):
-    """Return a source's sketch: views of its row, and its REGISTERS record."""
-    half = (room + 1) // 2
-    keys = row[:room].view(np.uint64)
-    counts = row[room : room + half].view(np.uint32)
-    errors = row[room + half : room + 2 * half].view(np.uint32)
-    end = room + 2 * half + table // 2
-    index = row[room + 2 * half : end].view(np.int32)
-    return Counters(keys, counts, errors, row[end : end + high * _HIGH].view(HIGH), index, registers)
-
-
 # The kernels below take registers of more than one type, so they are compiled into their callers
 # and not cached.
 @njit(nogil=True, forceinline=False)
-def _share_at(total, settings):
+def share_at(total, settings):
     """Return from which count a key is hot at this total, and up to which total that holds."""
     share = ceil_share(total, settings.over, settings.under, settings.theta)
     # The share stays the same until theta * total passes it. A part in 2**40 less than what the
@@ -173,17 +154,20 @@ def lacks_width(size, weights, first, stride, source):
 
 @njit(cache=True, nogil=True)
 def write_homes(keys, stride, table, out):
-    """Write each stride-th key's home in a sketch's index; the vector units do it for stride 1."""
+    """Write each key's home in a sketch's index, which the vector units do, if the stride is 1."""
     if stride == 1:
         for i in range(np.uint64(keys.size)):
-            out[i] = home_of(keys[i], table)
-    else:
-        for i in range(0, keys.size, stride):
             out[i] = home_of(keys[i], table)
 
 
 @njit(nogil=True, forceinline=True)
-def _offer(key, home, weight, source):
+def home_in(homes, i, key, stride, table):
+    """Return message i's home, which `write_homes` has written if the stride is 1."""
+    return np.uint64(np.uint32(homes[i])) if stride == 1 else home_of(key, table)
+
+
+@njit(nogil=True, forceinline=True)
+def count_key(key, home, weight, source):
     """Count a message, but not in the total; ask for room where it took the last free counter."""
     settings, counters = source.settings, source.counters
     slot, count = offer(key, home, weight, counters)
@@ -198,8 +182,8 @@ def count_message(key, weight, source, home):
     own = source.own
     own.sketch.total += weight
     if own.sketch.total > own.until:
-        own.share, own.until = _share_at(own.sketch.total, source.settings)
-    return _offer(key, home, weight, source)
+        own.share, own.until = share_at(own.sketch.total, source.settings)
+    return count_key(key, home, weight, source)
 
 
 @njit(nogil=True, forceinline=True)
@@ -225,8 +209,8 @@ def mark_hot(keys, weights, begin, end, stride, source, out):
         weight = weight_of(weights, i)
         total += weight
         if total > until:
-            share, until = _share_at(total, settings)
-        slot, count = _offer(keys[i], np.uint64(np.uint32(out[i])), weight, source)
+            share, until = share_at(total, settings)
+        slot, count = count_key(keys[i], home_in(out, i, keys[i], stride, source.counters.table), weight, source)
         out[i] = count - (error_at(max(slot, ~slot), source.counters) & guard) >= share
         if slot < 0 and settings.full != 0:
             stop = min(np.int64(i) + stride, end)
@@ -294,29 +278,14 @@ def to_least(load, rotate, cursor):
             end, wrap, level = load.size, at, least_load(load)
 
 
-@dataclass(frozen=True)
-class HeadOptions(GroupingOptions):
-    """Hold the options of a grouping that treats hot keys apart, and check them."""
-
-    _: KW_ONLY
-    theta: float | None = None
-    capacity: int | None = None
-    guard: bool = True
-    candidates: str = "distinct"
-    ties: str = "rotate"
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        theta = 0.2 / self.workers if self.theta is None else _theta(self.theta)
-        least = math.ceil(1 / fraction_of(theta))
-        checked(
-            self,
-            theta=theta,
-            capacity=max(1000, 2 * least) if self.capacity is None else _capacity(self.capacity, least, theta),
-            guard=_flag("guard", self.guard),
-            candidates=_check.choice("candidates", self.candidates, ("distinct", "independent")),
-            ties=_check.choice("ties", self.ties, ("rotate", "first")),
-        )
+@njit(nogil=True, forceinline=True)
+def send_to_all(key, weight, hot, source, cursor):
+    """Add a message of a key that may go to any worker if hot; return worker and cursor."""
+    if not hot:
+        return send_tail(key, weight, source), cursor
+    cursor = to_least(source.load, source.own.rotate, cursor)
+    source.load[np.uint64(cursor.next)] = cursor.least + weight
+    return cursor.next, cursor
 
 
 @takes(HeadOptions)
@@ -385,8 +354,8 @@ class HeadGrouping(Grouping):
     def _note_sizes(self, settings: np.void, room: int, high: int) -> int:
         """Note in the settings the sizes of all sketches; return how many words each takes."""
         settings["room"], settings["table"] = room, table_size(room)
-        settings["high"], settings["limit"] = high, _limit(high, self.capacity)
-        return _row_size(room, high)
+        settings["high"], settings["limit"] = high, high_limit(high, self.capacity)
+        return row_size(room, high)
 
     def _sketch_in(self, row: np.ndarray, settings: np.void, own: np.void) -> Counters:
         """Return the sketch in a row, by the sizes in the settings and a source's registers."""
@@ -403,32 +372,16 @@ class HeadGrouping(Grouping):
         room, high = int(settings["room"]), int(settings["high"])
         if own["sketch"]["used"].max() == room < self.capacity:
             room = 4 * room if 8 * room < self.capacity else self.capacity
-        high = max(high, _high_size(int(settings["overflow"]), self.capacity))
+        high = max(high, high_size(int(settings["overflow"]), self.capacity))
         if (room, high) != (settings["room"], settings["high"]):
-            self._enlarge(2, (self.sources, _row_size(room, high)))
+            self._enlarge(2, (self.sources, row_size(room, high)))
             self._spread_sketches(room, high)
         settings["full"] = settings["overflow"] = 0
-
-    def _enlarge(self, number: int, shape: tuple[int, ...]) -> None:
-        """Give a state array more room: in place, so that there is no moment with both.
-
-        A call in another thread may hold the array, which is then left alone and copied.
-        """
-        arrays = list(self._state)
-        self._state = ()
-        array = arrays.pop(number)
-        try:
-            array.resize(shape)
-        except ValueError:
-            before, array = array.ravel(), np.zeros(shape, np.int64)
-            array.reshape(-1)[: before.size] = before
-        finally:  # also where there was no memory, which leaves the array as it was
-            self._state = (*arrays[:number], array, *arrays[number:])
 
     def _spread_sketches(self, room: int, high: int) -> None:
         """Move each source's sketch to its row in the enlarged array, beginning with the last."""
         settings, own = self._records(self._state[1])
-        words = _row_size(int(settings["room"]), int(settings["high"]))
+        words = row_size(int(settings["room"]), int(settings["high"]))
         rows = self._state[2].reshape(-1)
         for source in reversed(range(self.sources)):
             old = self._sketch_in(rows[source * words : (source + 1) * words].copy(), settings, own[source])
@@ -436,7 +389,7 @@ class HeadGrouping(Grouping):
             row[:] = 0
             sizes = np.zeros(1, SETTINGS)[0]
             self._note_sizes(sizes, room, high)
-            _move(old, self._sketch_in(row, sizes, own[source]))
+            move_sketch(old, self._sketch_in(row, sizes, own[source]))
         self._note_sizes(settings, room, high)
 
     def _settled(self) -> tuple[np.ndarray, ...]:
@@ -448,7 +401,7 @@ class HeadGrouping(Grouping):
                 high = self._sketch(source).high
                 held = high.copy()
                 high[:] = 0
-                _enter_high(held, high)
+                enter_high(held, high)
         return self._state
 
     def _batch(self, keys: np.ndarray, weights: np.ndarray, source: int, out: np.ndarray) -> None:
@@ -465,7 +418,7 @@ class HeadGrouping(Grouping):
             settings, _ = self._records(meta)
             room, high = int(settings["room"]), int(settings["high"])
             sizes = np.zeros(1, SETTINGS)[0]
-            if 0 < room <= self.capacity and high == _high_size(_limit(high, self.capacity) - 1, self.capacity):
+            if 0 < room <= self.capacity and high == high_size(high_limit(high, self.capacity) - 1, self.capacity):
                 row = self._note_sizes(sizes, room, high)
                 if all(settings[name] == sizes[name] for name in ("table", "limit")):
                     shape = np.broadcast_to(np.int64(0), (self.sources, row))  # takes no memory
@@ -536,59 +489,3 @@ class HeadGrouping(Grouping):
         share = ceil_share(total, int(settings["over"]), int(settings["under"]), float(settings["theta"]))
         hot = counts - errors * self.guard >= max(share, int(settings["floor"]))
         return sketch.keys[:used], counts, hot, total
-
-
-def _row_size(room: int, high: int) -> int:
-    """Return how many words one source takes in `sketch`."""
-    return room + 2 * ((room + 1) // 2) + table_size(room) // 2 + high * _HIGH
-
-
-def _high_size(total: int, capacity: int) -> int:
-    """Return how many HIGH records a sketch needs when its source has sent so much.
-
-    A sketch's counts add up to the total, so that no more than total / 2**32 of them can be large.
-    """
-    size = 0
-    while total >= _limit(size, capacity):
-        size = max(2 * size, _FIRST_HIGH)
-    return size
-
-
-def _limit(high: int, capacity: int) -> int:
-    """Return below which total so many HIGH records are enough, half of them left free."""
-    return 2**63 - 1 if high >= 2 * capacity else (high // 2 + 1) << 32
-
-
-def _move(old: Counters, new: Counters) -> None:
-    """Copy a sketch into an empty one with more room."""
-    used = int(old.own["used"])
-    new.keys[:used], new.counts[:used], new.errors[:used] = old.keys[:used], old.counts[:used], old.errors[:used]
-    new.table[:] = -1
-    index_keys(new.keys, new.table, used)
-    _enter_high(old.high, new.high)
-
-
-def _enter_high(held: np.ndarray, high: np.ndarray) -> None:
-    """Enter HIGH records into an empty part, in the order of their slots."""
-    for one in np.sort(held[held["slot"] != 0], order="slot"):
-        high[find_slot.py_func(int(one["slot"]) - 1, high)] = one
-
-
-def _theta(theta: Any) -> float:
-    theta = _check.real("theta", theta, 0, 1, low_open=True, high_open=True)
-    if theta < 2 / _MOST_COUNTERS:
-        raise ValueError(f"theta must be at least 2**-27, for a sketch of 2/theta counters to fit, got {theta!r}")
-    return theta
-
-
-def _capacity(capacity: Any, least: int, theta: float) -> int:
-    capacity = _check.integer("capacity", capacity, 1, _MOST_COUNTERS)
-    if capacity < least:
-        raise ValueError(f"capacity must be at least {least} (1/theta) for theta={theta:g}, got {capacity}")
-    return capacity
-
-
-def _flag(name: str, value: Any) -> bool:
-    if not isinstance(value, (bool, np.bool_)):
-        raise TypeError(f"{name} must be True or False, got {value!r}")
-    return bool(value)

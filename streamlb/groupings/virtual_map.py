@@ -16,19 +16,28 @@ import numpy as np
 
 from streamlb._jit import njit, record
 
-# A virtual worker: the worker that holds it, and that worker's next virtual worker by number (END
-# behind the last one).
+# A virtual worker: the worker that holds it, and the next one in that worker's list (END behind the
+# last one).
 VIRTUAL = record([("owner", "u4"), ("next", "i4")])
 # What a source knows beside its map: how many workers there are, removed ones included, which
 # policy it follows, the signals it has applied, the virtual workers it has moved, and (LRU only)
 # the last in the chain of those that were never busy.
 SOURCE = record([("workers", "i8"), ("policy", "i8"), ("clock", "i8"), ("moves", "i8"), ("last_fresh", "i8")])
 # A worker in a source's map: how many virtual workers it holds (0 once it is removed: all others
-# keep one), the first of them by number, how many it waits for (above 0 while it is idle) or waits
-# to give (below 0 while it is busy), the clock when it last received one, and the time slots in
-# which it last signalled and was last busy (-1 for never).
+# keep one), and the starts of its two lists of them: those in order of their numbers, and those
+# that it has received since it last gave one, the latest first. Then how many it waits for (above 0
+# while it is idle) or waits to give (below 0 while it is busy), the clock when it last received
+# one, and the time slots in which it last signalled and was last busy (-1 for never).
 WORKER = record(
-    [("held", "i4"), ("first", "i4"), ("wants", "i8"), ("got_at", "i8"), ("signalled", "i8"), ("busy_slot", "i8")]
+    [
+        ("held", "i4"),
+        ("first", "i4"),
+        ("received", "i4"),
+        ("wants", "i4"),
+        ("got_at", "i8"),
+        ("signalled", "i8"),
+        ("busy_slot", "i8"),
+    ]
 )
 # A worker's neighbours in a chain. The last link of a chain, number END, belongs to no worker: it
 # joins the chain's end to its start.
@@ -96,7 +105,7 @@ def in_range(owners: np.ndarray, book: np.ndarray, workers: int) -> bool:
     """Return whether all workers and virtual workers that the maps name exist."""
     source, virtual = source_records(book), owners.view(VIRTUAL)
     numbers = [(virtual["owner"], 0, workers), (virtual["next"], END, owners.shape[1])]
-    numbers += [(worker_records(book, workers)["first"], END, owners.shape[1])]
+    numbers += [(worker_records(book, workers)[start], END, owners.shape[1]) for start in ("first", "received")]
     numbers += [(chain[side], END, workers) for chain in _chains(book, workers) for side in ("before", "after")]
     numbers += [(source["last_fresh"], END, workers), (source["workers"], workers, workers + 1)]
     return all(low <= number.min() and number.max() < high for number, low, high in numbers)
@@ -106,7 +115,7 @@ def with_new_worker(book: np.ndarray, workers: int) -> np.ndarray:
     """Return the book with room for one worker more, which holds nothing yet: see `join`."""
     rest = _SOURCE_WORDS + _WORKER_WORDS * workers
     row = np.zeros(1, WORKER)
-    row["first"] = row["signalled"] = row["busy_slot"] = END
+    row["first"] = row["received"] = row["signalled"] = row["busy_slot"] = END
     # Before the links at the end of the two chains, and behind the last worker.
     book = np.insert(book, [rest + workers, rest + 2 * workers + 1], END, axis=1)
     book = np.insert(book, [rest] * _WORKER_WORDS, row.view(np.int64), axis=1)
@@ -176,21 +185,72 @@ def _join_fresh(worker, its):
 
 
 @njit(cache=True, nogil=True)
+def _in_order(start, virtual):
+    """Bring a list of virtual workers into the order of their numbers; return its start.
+
+    This merges neighbouring parts of one, then of two, then of four ... until there is one part.
+    """
+    width = 1
+    while True:
+        left, start, end, merges = start, END, END, 0
+        while left != END:
+            merges += 1
+            right, lefts, rights = left, 0, width
+            while lefts < width and right != END:
+                right = virtual[right].next
+                lefts += 1
+            while lefts > 0 or (rights > 0 and right != END):
+                if lefts > 0 and (rights == 0 or right == END or left < right):
+                    smallest, left = left, virtual[left].next
+                    lefts -= 1
+                else:
+                    smallest, right = right, virtual[right].next
+                    rights -= 1
+                if end == END:
+                    start = smallest
+                else:
+                    virtual[end].next = smallest
+                end = smallest
+            left = right
+        virtual[end].next = END
+        if merges == 1:
+            return start
+        width *= 2
+
+
+@njit(cache=True, nogil=True, forceinline=False)
+def _sort_in(worker, its):
+    """Put the virtual workers that a worker has received in their places among its others."""
+    virtual, row = its.virtual, its.workers[worker]
+    after, before = row.first, np.int32(END)
+    v = _in_order(row.received, virtual)
+    row.received = END
+    while v != END:
+        while after != END and after < v:
+            before, after = after, virtual[after].next
+        if before == END:
+            row.first = v
+        else:
+            virtual[before].next = v
+        before, v = v, virtual[v].next
+        virtual[before].next = after
+
+
+@njit(cache=True, nogil=True)
 def _hand_over(giver, taker, its):
-    """Give the giver's first virtual worker by number to the taker."""
+    """Give the giver's first virtual worker by number to the taker.
+
+    Only who gives needs the order, so the taker's is made when it gives in its turn: a worker that
+    collects many never looks for the place of each.
+    """
     virtual, workers, source = its.virtual, its.workers, its.source
+    if workers[giver].received != END:
+        _sort_in(giver, its)
     v = workers[giver].first
     workers[giver].first = virtual[v].next
     virtual[v].owner = taker
-    # It takes its place by number among the taker's.
-    after, before = workers[taker].first, np.int32(END)
-    while after != END and after < v:
-        before, after = after, virtual[after].next
-    virtual[v].next = after
-    if before == END:
-        workers[taker].first = v
-    else:
-        virtual[before].next = v
+    virtual[v].next = workers[taker].received
+    workers[taker].received = v
     workers[giver].held -= 1
     workers[taker].held += 1
     source.moves += 1

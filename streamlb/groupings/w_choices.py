@@ -25,24 +25,13 @@ from streamlb.groupings.head import (
     mark_hot,
     number_of,
     registers_of,
-    send_tail,
+    send_to_all,
     settings_of,
     source_at,
-    to_least,
 )
 from streamlb.sketches.space_saving import home_of
 
 SOURCE = record([*HEAD, *CURSOR])  # each source's registers
-
-
-@njit(nogil=True, forceinline=True)
-def _send(key, weight, hot, source, cursor):
-    """Add a message of a key that is hot or not to its worker; return worker and cursor."""
-    if not hot:
-        return send_tail(key, weight, source), cursor
-    cursor = to_least(source.load, source.own.rotate, cursor)
-    source.load[np.uint64(cursor.next)] = cursor.least + weight
-    return cursor.next, cursor
 
 
 @njit(cache=True, nogil=True)
@@ -56,7 +45,7 @@ def _route(key, source, weight, load, meta, sketch):
     settings.messages += 1
     key = np.uint64(key)
     slot, count = count_message(key, weight, one, home_of(key, one.counters.table))
-    worker, cursor = _send(key, weight, is_hot(max(slot, ~slot), count, one), one, cursor_of(one.own))
+    worker, cursor = send_to_all(key, weight, is_hot(max(slot, ~slot), count, one), one, cursor_of(one.own))
     keep_cursor(one.own, cursor)
     return worker
 
@@ -77,12 +66,13 @@ def _route_many(keys, weights, source, load, meta, sketch, out):
             settings.turn = turn
             return True
         # Counting and sending do not touch each other: two small loops are faster than one.
-        for begin in range(start, keys.size, SPAN * stride):
-            end = min(begin + SPAN * stride, keys.size)
+        span = stride * max(1, SPAN // stride)
+        for begin in range(start, keys.size, span):
+            end = min(begin + span, keys.size)
             stop = mark_hot(keys, weights, begin, end, stride, one, out)
             cursor = cursor_of(one.own)
             for i in range(np.uint64(begin), np.uint64(stop), np.uint64(stride)):
-                out[i], cursor = _send(keys[i], weight_of(weights, i), out[i] != 0, one, cursor)
+                out[i], cursor = send_to_all(keys[i], weight_of(weights, i), out[i] != 0, one, cursor)
             keep_cursor(one.own, cursor)
             if stop < end:
                 settings.turn, settings.next = turn, stop

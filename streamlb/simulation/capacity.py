@@ -145,7 +145,7 @@ def fast_and_slow(workers: int, fast: int, times: float) -> np.ndarray:
     >>> fast_and_slow(4, 1, 5).tolist()
     [5.0, 1.0, 1.0, 1.0]
     """
-    workers = _check.integer("workers", workers, 1)
+    workers = _check.integer("workers", workers, 1, _check.LENGTH)
     fast = _check.integer("fast", fast, 0, workers)
     times = _check.real("times", times, 0, low_open=True)
     return np.where(np.arange(workers) < fast, times, 1.0)
@@ -169,7 +169,7 @@ def diurnal(slots: int, depth: float = 0.5) -> np.ndarray:
     >>> diurnal(4, 0.5).round(6).tolist()
     [0.5, 1.0, 1.5, 1.0]
     """
-    slots = _check.integer("slots", slots, 1)
+    slots = _check.integer("slots", slots, 1, _check.LENGTH)
     depth = _check.real("depth", depth, 0, 1, high_open=True)
     return 1.0 - depth * np.cos(2.0 * np.pi * np.arange(slots) / slots)
 
@@ -189,6 +189,7 @@ class CapacityOptions:
     piggyback: bool = True
     delay: int = 0
     monitor: str = "utilisation"
+    queue_capacity: int = 1024
     messages: int | None = None
     keep_workers: bool = False
     seed: Any = 0
@@ -204,7 +205,8 @@ class CapacityOptions:
             else _check.real("utilisation", self.utilisation, 0, low_open=True),
             piggyback=_check.flag("piggyback", self.piggyback),
             delay=_check.integer("delay", self.delay, 0),
-            monitor=_check.choice("monitor", self.monitor, ("utilisation", "backlog")),
+            monitor=_check.choice("monitor", self.monitor, ("utilisation", "backlog", "queue")),
+            queue_capacity=_check.integer("queue_capacity", self.queue_capacity, 1),
             changes=_check.pairs("changes", self.changes, "a message's number and the capacities from there on"),
             seed=_check.seed_value(self.seed),
             keep_workers=_check.flag("keep_workers", self.keep_workers),
@@ -237,9 +239,14 @@ def simulate_capacity(*args: Any, **kwargs: Any) -> CapacityResult:
         end of the slot.
     delay : int, default 0
         Slots by which signals come later still.
-    monitor : {"utilisation", "backlog"}, default "utilisation"
-        What a worker judges itself by: what it was given over its capacity, as in the paper, or
-        what it was given and what was waiting at the slot's start.
+    monitor : {"utilisation", "backlog", "queue"}, default "utilisation"
+        What a worker judges itself by: what it was given over its capacity, as in the paper's
+        simulations; what it was given and what was waiting at the slot's start, over its capacity;
+        or, as the paper suggests for real clusters, its queue at the slot's end over
+        `queue_capacity`.
+    queue_capacity : int, default 1024
+        For "queue": the length at which a queue counts as full. Queues have no end all the same.
+        The default is that of Storm 1.0.
     messages : int, optional
         How many of the stream's messages; all by default.
     seed : int or SeedSequence, default 0
@@ -345,13 +352,19 @@ class _Run:
             if self.options.keep_workers:
                 kept.append(bins.copy())
             if self.signals:
-                self._signal((count + backlog if self.options.monitor == "backlog" else count) / self.capacity)
+                self._signal(self._monitored(count, backlog, columns["queue"][slot]))
                 moves[slot], moved = all_moves.sum() - moved, all_moves.sum()
             shares[slot] = held
             latency[:], worst[:], count[:] = 0.0, 0.0, 0
             start = end
         workers = np.concatenate(kept) if self.options.keep_workers else None
         return CapacityResult(self.ends, shares=shares, moves=moves, workers=workers, **columns)
+
+    def _monitored(self, count, backlog, queue):
+        """Return by what the workers judge themselves at the end of a slot."""
+        if self.options.monitor == "queue":
+            return queue / self.options.queue_capacity
+        return (count + backlog if self.options.monitor == "backlog" else count) / self.capacity
 
     def _serve_slot(self, slot, start, bins):
         """Serve one slot's messages, in parts where capacities change between them."""

@@ -8,7 +8,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from streamlb.testing.contract import Contract, bad_call, refused, short, skewed_keys, whole
+from streamlb.testing.compare import short
+from streamlb.testing.contract import LONG, Contract, bad_call, refused, skewed_keys, whole
 from streamlb.testing.report import Check, CheckError, Report, SkippedCheck, run_all
 
 
@@ -25,12 +26,14 @@ class GroupingContract(Contract):
 
     CHECKS = (
         "range",
+        "one_worker",
         "keys",
         "conservation",
         "weights",
         "sources",
         "batch",
         "chunks",
+        "long",
         "determinism",
         "instances",
         "reset",
@@ -55,19 +58,18 @@ class GroupingContract(Contract):
 
     def least(self) -> dict[str, Any]:
         """Return a number of workers."""
-        return {"workers": 7}
+        return {} if "workers" in self.options else {"workers": max(7, self.fewest("workers"))}
 
     def shapes(self) -> list[dict[str, Any]]:
-        """Return several numbers of workers and sources, where none are given."""
+        """Return several numbers of workers, of sources and seeds, where none are given."""
         shapes: list[dict[str, Any]] = []
-        for workers, sources in ((7, 3), (1, 1), (50, 2)):
-            shape = {"workers": workers}
+        fewest = 1 if "workers" in self.options else self.fewest("workers")
+        for workers, sources, seed in ((max(7, fewest), 3, 3), (fewest, 2, 11), (50, 7, 5), (max(5, fewest), 1, 8)):
+            shape = {} if "workers" in self.options else {"workers": workers}
             if "sources" not in self.options and self.accepts("sources", 2):
                 shape["sources"] = sources
             if "seed" not in self.options and self.accepts("seed", 1):
-                shape["seed"] = 3
-            if "workers" in self.options:
-                del shape["workers"]
+                shape["seed"] = seed
             if shape not in shapes:
                 shapes.append(shape)
         return shapes
@@ -90,16 +92,17 @@ class GroupingContract(Contract):
         keys = [message.key for message in part]
         weights = [message.weight for message in part]
         more = {"source": part[0].source} if part and part[0].source is not None else {}
+        given = np.array(keys, np.uint64) if all(isinstance(key, int) for key in keys) and len(keys) % 2 else keys
         if set(weights) <= {1}:
-            replies = route_many(keys, **more)
+            replies = route_many(given, **more)
         elif self.takes(route_many, "weights"):
-            replies = route_many(np.array(keys, np.uint64), weights=weights, **more)
+            replies = route_many(given, weights=weights, **more)
         else:
             raise CheckError(
                 "Given a route that takes weight, a route_many that takes weights was expected, but it takes none."
             )
         self.asked = f"route_many of {len(part)} messages"
-        return [whole(reply, f"route_many({short(keys)})") for reply in replies]
+        return [whole(reply, self.asked) for reply in replies]
 
     def _route(self, grouping: Any, message: Message) -> int:
         more: dict[str, Any] = {} if message.weight == 1 else {"weight": message.weight}
@@ -134,6 +137,17 @@ class GroupingContract(Contract):
                             f"a worker from 0 to {workers - 1} was expected, but got {reply}."
                         )
 
+    def check_one_worker(self) -> None:
+        """Check that a single worker gets every message."""
+        if self.options.get("workers", 1) != 1:
+            raise SkippedCheck(f"workers is given as {self.options['workers']}")
+        if "workers" not in self.options and self.fewest("workers") > 1:
+            raise SkippedCheck(f"{self.name} needs at least {self.fewest('workers')} workers")
+        grouping = self.build(**{**self.shapes()[0], **({} if "workers" in self.options else {"workers": 1})})
+        made, replies = self.asked, self.play(grouping, self.stream(2, 100))
+        if set(replies) != {0}:
+            raise CheckError(f"Given {made}, worker 0 for each message was expected, but got {sorted(set(replies))}.")
+
     def check_keys(self) -> None:
         """Check that keys are ints of 64 bits, str or bytes, alone and in lists."""
         kinds: list[list[Any]] = [
@@ -143,40 +157,46 @@ class GroupingContract(Contract):
             list(np.array([0, 1, 2**63], np.uint64)),
         ]
         for shape in self.shapes():
+            weights = (1, 3) if self._weighted(self.build(**shape)) else (1,)
             for keys in kinds:
-                part = [Message(key) for key in keys]
+                part = [Message(key, weight) for weight in weights for key in keys]
                 one, many = self.build(**shape), self.build(**shape)
                 given = f"{self.asked} and the keys {keys}"
                 replies = self.play(one, part)
                 outside = [reply for reply in replies if not 0 <= reply < self._workers(shape)]
                 if outside:
                     raise CheckError(f"Given {given}, workers in range were expected, but got {outside}.")
+                self._counts_all(one, shape, part, replies, given)
                 if hasattr(many, "route_many"):
-                    comp = self.play_batch(many, part)
+                    comp = self.play_batch(many, part[: len(keys)]) + self.play_batch(many, part[len(keys) :])
                     self.same_replies(given, "what a loop of single calls gives", part, replies, comp)
+                    self.same_look(given, "what a loop of single calls leaves", self.seen(one), self.seen(many))
 
     def check_conservation(self) -> None:
         """Check that no message is lost or doubled: loads are what the replies say."""
-        for shape, part, given in self.each(3):
+        for shape, part, given in (*self.each(3), *self.each(3, size=LONG, shapes=self.shapes()[:1])):
             grouping = self.build(**shape)
             if not any(hasattr(grouping, name) for name in self.SEEN):
                 raise SkippedCheck(f"{self.name} has no loads, source_loads or messages")
-            replies = self.play(grouping, part)
-            weights = [message.weight for message in part]
-            loads = np.bincount(replies, weights, self._workers(shape)).astype(np.int64).tolist()
-            expected = {
-                "loads": loads,
-                "messages": len(part),
-                "the sum of source_loads over the sources": loads,
-            }
-            seen = self.seen(grouping)
-            if "source_loads" in seen:
-                seen["the sum of source_loads over the sources"] = np.sum(seen["source_loads"], axis=0).tolist()
-            for name, value in expected.items():
-                if name in seen and seen[name] != value:
-                    raise CheckError(
-                        f"Given {given}, {name} of {short(value)} was expected, but got {short(seen[name])}."
-                    )
+            self._counts_all(grouping, shape, part, self.play(grouping, part), given)
+
+    def _counts_all(
+        self, grouping: Any, shape: dict[str, Any], part: list[Message], replies: list[int], given: str
+    ) -> None:
+        """Raise unless what is counted is what these messages, and no others, brought."""
+        weights = [message.weight for message in part]
+        loads = np.bincount(replies, weights, self._workers(shape)).astype(np.int64).tolist()
+        expected = {
+            "loads": loads,
+            "messages": len(part),
+            "the sum of source_loads over the sources": loads,
+        }
+        seen = self.seen(grouping)
+        if "source_loads" in seen:
+            seen["the sum of source_loads over the sources"] = np.sum(seen["source_loads"], axis=0).tolist()
+        for name, value in expected.items():
+            if name in seen and seen[name] != value:
+                raise CheckError(f"Given {given}, {name} of {short(value)} was expected, but got {short(seen[name])}.")
 
     def check_weights(self) -> None:
         """Check that a message of weight w counts for w, and one of weight 0 for none."""
@@ -199,7 +219,7 @@ class GroupingContract(Contract):
 
     def check_sources(self) -> None:
         """Check that message i comes from source i mod sources unless told otherwise."""
-        for shape, part, given in self.each(3, 4, size=90):
+        for shape, part, given in self.each(3, 4, size=97):
             turns, named = self.build(**shape), self.build(**shape)
             sources = self._sources(turns, shape)
             if not self.takes(turns.route, "source"):
@@ -209,18 +229,35 @@ class GroupingContract(Contract):
             text = f"{given}, message i from source i mod {sources}"
             self.same_replies(text, "what routing without a source gives", said, ref, self.play(named, said))
             self.same_look(text, "what routing without a source leaves", self.seen(turns), self.seen(named))
-            if "source_loads" in self.seen(named):
-                sent = np.array(self.seen(named)["source_loads"]).sum(axis=1).tolist()
-                expected = [sum(message.weight for message in said[source::sources]) for source in range(sources)]
-                if sent != expected:
-                    raise CheckError(f"Given {text}, {expected} from the sources was expected, but got {sent}.")
-            if hasattr(named, "route_many") and self.takes(named.route_many, "source"):
+            self._sent(named, said, sources, text)
+            # Then each source in its turn says more than the others.
+            for source in range(sources):
                 one, many = self.build(**shape), self.build(**shape)
-                alone = [message._replace(source=sources - 1) for message in part]
+                alone = [message._replace(source=source) for message in part]
+                replies = self.play(one, alone)
+                text = f"{given}, all from source {source}"
+                self._sent(one, alone, sources, text)
+                if not (hasattr(many, "route_many") and self.takes(many.route_many, "source")):
+                    continue
                 comp = [*self.play_batch(many, alone[:31]), *self.play_batch(many, alone[31:])]
-                text = f"{given}, all from source {sources - 1}, in two batches"
-                self.same_replies(text, "what a loop of single calls gives", alone, self.play(one, alone), comp)
-                self.same_look(text, "what a loop of single calls leaves", self.seen(one), self.seen(many))
+                self.same_replies(f"{text}, in two batches", "what a loop gives", alone, replies, comp)
+                self.same_look(f"{text}, in two batches", "what a loop leaves", self.seen(one), self.seen(many))
+                # What the source itself was told before is what counts, also in a batch.
+                one, many = self.build(**shape), self.build(**shape)
+                text = f"{given}, and then as many in one batch from source {source}"
+                before = said[: -1 - source]
+                self.play(one, before)
+                self.play(many, before)
+                self.same_replies(text, "what a loop gives", alone, self.play(one, alone), self.play_batch(many, alone))
+                self.same_future(text, "what a loop leaves", one, many, part)
+
+    def _sent(self, grouping: Any, part: list[Message], sources: int, given: str) -> None:
+        """Raise unless source_loads has what each source sent, and nothing of another."""
+        if "source_loads" in self.seen(grouping):
+            sent = np.array(self.seen(grouping)["source_loads"]).sum(axis=1).tolist()
+            expected = [sum(each.weight for each in part if each.source == source) for source in range(sources)]
+            if sent != expected:
+                raise CheckError(f"Given {given}, {expected} from the sources was expected, but got {sent}.")
 
     def check_bad_options(self) -> None:
         """Check that senseless numbers of workers or sources, and seeds, are refused by name."""

@@ -7,7 +7,8 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from streamlb.testing.contract import BadCall, Contract, refused, short, skewed_keys, whole
+from streamlb.testing.compare import short
+from streamlb.testing.contract import BadCall, Contract, refused, skewed_keys, whole
 from streamlb.testing.report import Check, CheckError, Report, SkippedCheck, run_all
 
 COSTS = (1.0, 2.0, 5.0, 9.0)  # what a key costs, by its remainder
@@ -133,7 +134,10 @@ class SchedulerContract(Contract):
     def shapes(self) -> list[dict[str, Any]]:
         """Return several numbers of instances, where none is given."""
         seed = {"seed": 3} if "seed" not in self.options and self.accepts("seed", 1) else {}
-        counts = [{"instances": count} for count in (3, 1)] if "instances" not in self.options else [{}]
+        if "instances" in self.options:
+            return [seed]
+        fewest = self.fewest("instances")
+        counts = [{"instances": count} for count in (max(3, fewest), fewest)]
         return [{**count, **seed} for count in counts]
 
     def stream(self, seed: int, size: int) -> list[Job]:
@@ -204,6 +208,8 @@ class SchedulerContract(Contract):
         """Check that a single instance gets every tuple."""
         if self.options.get("instances", 1) != 1:
             raise SkippedCheck(f"instances is given as {self.options['instances']}")
+        if "instances" not in self.options and self.fewest("instances") > 1:
+            raise SkippedCheck(f"{self.name} needs at least {self.fewest('instances')} instances")
         chosen = self.play(self.build(**{**self.shapes()[0], "instances": 1}), self.stream(2, 100))
         if set(chosen) != {0}:
             raise CheckError(

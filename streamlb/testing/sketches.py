@@ -8,7 +8,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from streamlb.testing.contract import Contract, bad_call, short, skewed_keys
+from streamlb.testing.compare import short
+from streamlb.testing.contract import Contract, bad_call, skewed_keys
 from streamlb.testing.report import Check, CheckError, Report, SkippedCheck, run_all
 from streamlb.testing.statistics import assert_proportion_below
 
@@ -32,6 +33,7 @@ class SketchContract(Contract):
         "estimates",
         "batch",
         "chunks",
+        "long",
         "determinism",
         "instances",
         "reset",

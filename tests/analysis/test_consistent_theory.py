@@ -24,7 +24,7 @@ from streamlb.analysis import (
     virtual_workers_needed,
 )
 
-from streamlb import KeyFootprint, PowerOfTwoChoices, ShuffleGrouping, Zipf
+from streamlb import KeyFootprint, PowerOfRandomChoices, PowerOfTwoChoices, ShuffleGrouping, Zipf
 
 
 def test_bounds_are_exact_for_fractions():
@@ -113,8 +113,24 @@ def test_lemma_hypotheses_are_about_the_bins():
 
 
 def test_replication_everywhere():
-    assert replicated_everywhere_possible(11, Fraction(1, 10))
-    assert not replicated_everywhere_possible(11, Fraction(1, 10) + Fraction(1, 10**9))
+    assert replicated_everywhere_possible(11, Fraction(1, 10) - Fraction(1, 10**9))
+    assert not replicated_everywhere_possible(11, Fraction(1, 10))
+
+
+@pytest.mark.parametrize("n", [2, 3, 5])
+@pytest.mark.parametrize("denominator", [1, 2, 4, 8])
+def test_no_key_is_ever_everywhere_where_that_is_impossible(n, denominator):
+    """One hot key, whatever else comes: the last worker of its sequence never sees it.
+
+    Where it is possible, some stream here brings the key everywhere, so that the bound is sharp.
+    """
+    epsilon, met = 1 / denominator, False
+    for seed in range(20):
+        keys = np.zeros(3000, np.uint64)
+        keys[np.random.default_rng(seed).random(3000) < seed / 20] = 1 + seed
+        workers = PowerOfRandomChoices(n, epsilon=epsilon, max_probes=1000, seed=seed).route_many(keys)
+        met |= len(set(workers[keys == 0].tolist())) == n
+    assert met == replicated_everywhere_possible(n, epsilon)
 
 
 def test_memory_formulas_by_hand():

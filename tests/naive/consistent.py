@@ -218,10 +218,11 @@ def slot_queues(workers, ends, capacities, changes=()):
     return queue, utilisation, latency
 
 
-def slot_simulation(bins, ends, capacities, sources, virtual, policy, proportional, hysteresis, delay):
+def slot_simulation(bins, ends, capacities, sources, virtual, policy, proportional, hysteresis, delay, full=None):
     """Return the worker of each message.
 
-    Sources hear a signal with their next message to its worker, `delay` slots late.
+    Sources hear a signal with their next message to its worker, `delay` slots late. Workers judge
+    themselves by their utilisation or, if `full` is given, by their queue over it.
     """
     n = len(capacities)
     maps = [Pairing(n, virtual, policy) for _ in range(sources)]
@@ -236,9 +237,12 @@ def slot_simulation(bins, ends, capacities, sources, virtual, policy, proportion
             if (s, worker) in pending:
                 word, strength = pending.pop((s, worker))
                 maps[s].signal(worker, word, slot, strength)
-        utilisation = [a / c for a, c in zip(count, capacities)]
-        words = signal_words(utilisation, words, 0.75, 0.85, hysteresis)
-        waiting.append((words, signal_strengths(utilisation, 0.8, proportional)))
+        if full is None:
+            judged = [a / c for a, c in zip(count, capacities)]
+        else:
+            judged = [waits / full for waits in slot_queues(out, ends[: slot + 1], capacities)[0][slot]]
+        words = signal_words(judged, words, 0.75, 0.85, hysteresis)
+        waiting.append((words, signal_strengths(judged, 0.8, proportional)))
         if len(waiting) > delay:
             said, strong = waiting.pop(0)
             for worker, word in enumerate(said):

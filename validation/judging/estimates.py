@@ -106,21 +106,27 @@ def _agree(values: np.ndarray) -> bool:
     return bool(np.ptp(values) <= SAME * np.abs(values).max(initial=0.0))
 
 
-def _if_agreed(point: float, n: int, alpha: float) -> tuple[float, float]:
+def _if_agreed(point: float, scale: float, n: int, alpha: float) -> tuple[float, float]:
     """Return the interval where all seeds give the same number.
 
-    No spread is seen that an interval could be built on. If half of all seeds gave something else,
-    n seeds would agree with chance 2^(1-n) at most; until that is below alpha nothing is known.
+    No spread is seen that an interval could be built on, but that n seeds agree leaves room for
+    others: a share of up to 1 - alpha^(1/n) of all seeds may give something else. The interval
+    allows for this share to lie off by as much as the numbers are large. Where all of them are 0
+    there is no measure of what else might come: then it is only asked that there are so many seeds
+    that they would not agree if half of all gave something else. A share of seeds is therefore
+    judged by `proportion`, which needs no such rule, and what cannot vary by `exact`.
     """
-    return (point, point) if n > 1 and 2.0 ** (1 - n) <= alpha else (-np.inf, np.inf)
+    if n < 2 or (scale == 0 and 2.0 ** (1 - n) > alpha):
+        return -np.inf, np.inf
+    reach = (1.0 - alpha ** (1.0 / n)) * scale
+    return point - reach, point + reach
 
 
 def mean(sample: Sample) -> Estimate:
     """Return the mean of a sample with Student's interval, widened for skewness.
 
     The wider of Student's and Hall's intervals is taken at each end. Where all seeds agree, the
-    interval is that number alone, once there are so many seeds that they would hardly agree by
-    chance. One seed says nothing.
+    interval allows for the share of seeds that may differ unseen. One seed says nothing.
 
     Examples
     --------
@@ -136,7 +142,7 @@ def mean(sample: Sample) -> Estimate:
         raise ValueError(f"{sample.name or 'a mean'} needs at least one seed, got none")
     centre = float(values.mean())
     if _agree(values):
-        return Estimate(centre, lambda alpha: _if_agreed(centre, n, alpha), n, sample.cells, agreed=True)
+        return Estimate(centre, lambda alpha: _if_agreed(centre, sample.scale, n, alpha), n, sample.cells, agreed=True)
 
     error = float(values.std(ddof=1)) / n**0.5
 
@@ -168,7 +174,9 @@ def geometric_mean(sample: Sample, least: float = 0.0) -> Estimate:
     values = np.maximum(sample.values, least)
     if not (values > 0).all():
         raise ValueError(f"{sample.name or 'a geometric mean'} needs values above 0, got {values.min()}")
-    logs = mean(Sample(sample.seeds, np.log(values), sample.cells, sample.name))
+    # On this scale what was never seen may be off by a factor of e, or more where the numbers are.
+    size = max(1.0, float(np.abs(np.log(values)).max()))
+    logs = mean(Sample(sample.seeds, np.log(values), sample.cells, sample.name, size))
 
     def interval(alpha: float) -> tuple[float, float]:
         low, high = logs.interval(alpha)
@@ -195,7 +203,7 @@ def ratio(above: Sample, below: Sample) -> Estimate:
     point = float(a.mean() / b.mean())
     rest = a - point * b
     if np.ptp(rest) <= SAME * (np.abs(a).max() + np.abs(point * b).max()):
-        return Estimate(point, lambda alpha: _if_agreed(point, n, alpha), n, cells, agreed=True)
+        return Estimate(point, lambda alpha: _if_agreed(point, point, n, alpha), n, cells, agreed=True)
     (aa, ab), (_, bb) = np.cov(a, b) / n
 
     def ends(reach: float) -> list[float]:

@@ -68,9 +68,10 @@ class Decision:
     """A finding, decided: the words, the estimate on which they hang, and what is still open.
 
     `shape` and `value` are "holds", "fails", "undecided" or "" where the paper states none.
-    `estimate`, `low` and `high` belong to the check on which the value hangs, or the shape where no
-    value is stated; `label` says which, and `region` where it must lie. `cells` are the settings
-    that need more seeds, and None stands for all. `checks` is how many checks with noise share the
+    `estimate`, `low` and `high` belong to the check on which the verdict hangs: that of the value,
+    or of the shape where it fails or no value is stated; `label` says which, and `region` where it
+    must lie. `of_value` are the same three numbers for the value. `cells` are the settings that
+    need more seeds, and None stands for all. `checks` is how many checks with noise share the
     error.
     """
 
@@ -86,11 +87,17 @@ class Decision:
     cells: frozenset[int] | None = frozenset()
     region: tuple[float, float] = (float("-inf"), float("inf"))
     checks: int = 0
+    of_value: tuple[float, float, float] | None = None
 
     @property
     def decided(self) -> bool:
-        """Whether more seeds would change nothing."""
+        """Whether the verdict has a word."""
         return self.verdict != UNDECIDED
+
+    @property
+    def settled(self) -> bool:
+        """Whether every aspect has a word too, so that more seeds would change nothing."""
+        return UNDECIDED not in (self.verdict, self.shape, self.value)
 
 
 def decide(found: Finding, alpha: float | Level = ALPHA) -> Decision:
@@ -112,7 +119,7 @@ def decide(found: Finding, alpha: float | Level = ALPHA) -> Decision:
     shape = found.shape.rule(each) if found.shape is not None else None
     value = found.value.rule(each) if found.value is not None else None
     verdict = verdict_of(shape.word if shape else ABSENT, value.word if value else ABSENT)
-    crucial = value or shape
+    crucial = shape if value is None or (shape is not None and shape.word == FAILS) else value
     assert crucial is not None
     return Decision(
         verdict,
@@ -124,11 +131,10 @@ def decide(found: Finding, alpha: float | Level = ALPHA) -> Decision:
         crucial.estimate,
         crucial.low,
         crucial.high,
-        _open_cells([ruling for ruling in (shape, value) if ruling is not None])
-        if verdict == UNDECIDED
-        else frozenset(),
+        _open_cells([ruling for ruling in (shape, value) if ruling is not None]),
         crucial.region,
         checks,
+        (value.estimate, value.low, value.high) if value is not None else None,
     )
 
 

@@ -24,6 +24,9 @@ CELL = "_cell"  # the column that says which setting of the grid a run belongs t
 class Sample:
     """One number for each seed, and the settings that they come from.
 
+    `scale` is how large the numbers are from which the sample was made: a difference of two samples
+    that are the same keeps theirs.
+
     Arithmetic pairs two samples by their seeds: what only one of them has is left out.
 
     Examples
@@ -38,6 +41,7 @@ class Sample:
     values: Any
     cells: frozenset[int] = frozenset()
     name: str = ""
+    scale: float = -1.0  # below 0: that of the values
 
     def __post_init__(self):
         seeds = np.asarray(self.seeds, dtype=np.int64)
@@ -52,13 +56,15 @@ class Sample:
         order = np.argsort(seeds, kind="stable")
         object.__setattr__(self, "seeds", seeds[order])
         object.__setattr__(self, "values", values[order])
+        if self.scale < 0:
+            object.__setattr__(self, "scale", float(np.abs(values).max(initial=0.0)))
 
     def __len__(self) -> int:
         return self.values.size
 
     def map(self, function: Callable[[np.ndarray], Any]) -> Sample:
         """Return the sample of ``function(values)``, applied to all at once."""
-        return replace(self, values=function(self.values))
+        return replace(self, values=function(self.values), scale=-1.0)
 
     def _with(self, other: Any, operation: Callable[[Any, Any], Any], swapped: bool = False) -> Sample:
         if isinstance(other, Sample):
@@ -67,12 +73,14 @@ class Sample:
             else:
                 seeds, at, there = np.intersect1d(self.seeds, other.seeds, return_indices=True)
                 mine, theirs = self.values[at], other.values[there]
-            cells = self.cells | other.cells
+            cells, scales = self.cells | other.cells, (self.scale, other.scale)
         else:
             seeds, mine, theirs, cells = self.seeds, self.values, float(other), self.cells
+            scales = (self.scale, abs(theirs))
         with np.errstate(divide="ignore", invalid="ignore"):
             values = operation(theirs, mine) if swapped else operation(mine, theirs)
-        return Sample(seeds, values, cells, self.name)
+        scale = max(scales) if operation in (operator.add, operator.sub) else -1.0
+        return Sample(seeds, values, cells, self.name, scale)
 
     def __add__(self, other: Any) -> Sample:
         return self._with(other, operator.add)

@@ -77,7 +77,7 @@ def paper_sentences(judged: Sequence[Judged], printed: PrintedNumbers | None) ->
             + "."
         )
     elif decided:
-        sentences.append("No decided claim of it fails.")
+        sentences.append("No decided claim of it fails" + (", but for values." if words[IN_SHAPE] else "."))
     if printed is not None:
         sentences.append(printed.sentence())
     undecided = [item.claim.id for item in judged if item.verdict.verdict == UNDECIDED]
@@ -137,10 +137,12 @@ def important_failures(judged: Sequence[Judged]) -> list[Judged]:
     figures: set[object] = set()
     for place in range(max(map(len, by_paper.values()), default=0)):
         for own in by_paper.values():
-            # A figure that is shown already would say nothing new.
-            if place < len(own) and own[place].claim.figure not in figures:
-                chosen.append(own[place])
-                figures.add(own[place].claim.figure)
+            # A figure of the same experiment that is shown already would say nothing new.
+            if place < len(own):
+                figure = own[place].claim.figure, own[place].claim.experiment.name
+                if figure not in figures:
+                    chosen.append(own[place])
+                    figures.add(figure)
     return most_telling(chosen[:FAILURES])
 
 
@@ -153,11 +155,17 @@ def sureness(judged: Sequence[Judged]) -> list[str]:
     if noisy:
         seeds = sorted(item.seeds for item in noisy)
         expected = ALPHA * len(noisy)
+        most = "fewer than one" if expected < 1 else f"about {expected:.0f}"
+        each = (
+            f"{seeds[0]} independent seeds"
+            if seeds[0] == seeds[-1]
+            else f"{seeds[0]} to {seeds[-1]} independent seeds each"
+        )
         sentences.append(
-            f"{_count(len(noisy), 'verdict').capitalize()} {'rests' if len(noisy) == 1 else 'rest'} on random streams, with "
-            f"{seeds[0]} to {seeds[-1]} independent seeds each (half of them with {seeds[len(seeds) // 2]} or fewer). Each may "
-            f"be wrong with a chance of {ALPHA:.1%} over all looks at its data, so that {expected:.2f} wrong "
-            "verdicts are expected among them."
+            f"{_count(len(noisy), 'verdict').capitalize()} {'rests' if len(noisy) == 1 else 'rest'} on random streams, "
+            f"with {each}. The intervals are made to err with a chance of {ALPHA:.1%} for a verdict, over all looks at "
+            f"its data, so that {most} wrong verdict{'s' if expected >= 1 else ''} should be among them; where a quantity "
+            "has a long tail the chance is up to six times as high."
         )
     if exact:
         sentences.append(

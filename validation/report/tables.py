@@ -23,11 +23,14 @@ class PrintedNumbers:
     claims: tuple[Claim, ...]
     cells: dict[tuple[str, str], Decision]
 
+    def _holding(self, reading: str) -> frozenset[str]:
+        """Return the claims whose printed number this reading gives."""
+        found = ((claim.id, self.cells.get((reading, claim.id))) for claim in self.claims)
+        return frozenset(name for name, decision in found if decision is not None and decision.value == HOLDS)
+
     def held(self, reading: str) -> int:
         """Return how many printed numbers this reading gives."""
-        return sum(
-            self.cells[reading, claim.id].value == HOLDS for claim in self.claims if (reading, claim.id) in self.cells
-        )
+        return len(self._holding(reading))
 
     def asked(self, reading: str) -> int:
         """Return how many printed numbers are decided under this reading."""
@@ -44,14 +47,17 @@ class PrintedNumbers:
 
     def sentence(self) -> str:
         """Say which reading explains most of the paper, and which numbers no reading gives."""
-        most = max(self.held(reading.name) for reading in self.readings)
-        best = [reading for reading in self.readings if self.held(reading.name) == most]
-        total = len(self.claims)
+        held = {reading.name: self._holding(reading.name) for reading in self.readings}
+        most = max(map(len, held.values()))
+        best = [reading for reading in self.readings if len(held[reading.name]) == most]
+        total, failing = len(self.claims), len(self.never())
         numbers = "its one printed number" if total == 1 else f"{most or 'any'} of its {total} printed numbers"
         if most == 0:
+            if failing < total:
+                return f"No reading is found to give {numbers}; noise still covers {total - failing} of them."
             text = f"No reading gives {numbers}"
-        elif len(best) == len(self.readings):
-            text = f"Every reading gives {numbers}"
+        elif len(best) == len(self.readings) and len(set(held.values())) == 1:
+            text = f"Every reading gives {'' if total == 1 else 'the same '}{numbers}"
         elif len(best) == 1:
             text = f"The reading “{best[0].title}” explains most: {numbers}"
         else:

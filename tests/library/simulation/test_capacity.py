@@ -57,7 +57,7 @@ def test_queues_match_naive(workers, slots, change, wave, data):
     sources=st.integers(1, 4),
     piggyback=st.booleans(),
     delay=st.integers(0, 3),
-    monitor=st.sampled_from(["utilisation", "backlog"]),
+    monitor=st.sampled_from(["utilisation", "backlog", "queue"]),
     proportional=st.booleans(),
     seed=st.integers(0, 5),
 )
@@ -89,14 +89,18 @@ def test_no_message_is_lost_or_served_twice(policy, sources, piggyback, delay, m
     proportional=st.booleans(),
     hysteresis=st.sampled_from([0.0, 0.04]),
     capacities=st.lists(st.integers(5, 40), min_size=3, max_size=3),
+    full=st.sampled_from([None, 1, 10, 100]),
 )
-def test_piggybacked_signals_match_naive(policy, sources, delay, proportional, hysteresis, capacities):
+def test_piggybacked_signals_match_naive(policy, sources, delay, proportional, hysteresis, capacities, full):
     keys = Zipf(30, 1.0).draw(600, seed=7)
     options = {"virtual": 4, "policy": policy, "proportional": proportional, "hysteresis": hysteresis}
     grouping = ConsistentGrouping(3, sources, **options)
-    result = simulate_capacity(keys, grouping, capacities, slots=12, utilisation=None, delay=delay, keep_workers=True)
+    monitor = {"monitor": "utilisation"} if full is None else {"monitor": "queue", "queue_capacity": full}
+    result = simulate_capacity(
+        keys, grouping, capacities, slots=12, utilisation=None, delay=delay, keep_workers=True, **monitor
+    )
     bins = PowerOfRandomChoices(12, sources).route_many(keys).tolist()
-    ref = naive.slot_simulation(bins, result.messages.tolist(), capacities, sources, **options, delay=delay)
+    ref = naive.slot_simulation(bins, result.messages.tolist(), capacities, sources, **options, delay=delay, full=full)
     assert result.workers.tolist() == ref
 
 
@@ -180,6 +184,7 @@ def test_grouping_goes_on_from_its_state():
         ({"utilisation": 0}, ValueError, "utilisation"),
         ({"arrivals": [1.0]}, ValueError, "arrivals"),
         ({"monitor": "guess"}, ValueError, "monitor"),
+        ({"queue_capacity": 0}, ValueError, "queue_capacity"),
         ({"delay": -1}, ValueError, "delay"),
         ({"messages": 100}, ValueError, "messages"),
         ({"grouping": "cg"}, TypeError, "grouping"),

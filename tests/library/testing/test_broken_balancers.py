@@ -1,9 +1,12 @@
 """Each check can fail: balancers that are broken in one place, and the check that must see it."""
 
 import functools
+import json
 import random
+import threading
 import unittest
 
+import numpy as np
 import pytest
 from balancers import Counters, Greedy, Outstanding, TwoChoices, key_of, whole
 
@@ -195,7 +198,143 @@ class Hashed(TwoChoices):
         return place_of(key, 0, self.workers)
 
 
+class TrueForOne(TwoChoices):
+    def route(self, key, source=None, weight=1):
+        worker = super().route(key, source, weight)
+        return bool(worker) if worker < 2 else worker
+
+
+class NeverTheFirstWorker(TwoChoices):
+    def choose(self, key, load):
+        return self.workers - 1 if self.workers > 1 or self.messages < 60 else 1
+
+    def route(self, key, source=None, weight=1):
+        return super().route(key, source, weight) if self.workers > 1 or self.messages < 60 else 1
+
+
+class ChecksSourcesOnly(TwoChoices):
+    """Takes a source, and goes by its own turn."""
+
+    def route(self, key, source=None, weight=1):
+        if source is not None:
+            whole("source", source, 0, self.sources - 1)
+        return super().route(key, None, weight)
+
+
+class BatchIgnoresTheSource(TwoChoices):
+    def route_many(self, keys, weights=None, source=None):
+        if source is not None:
+            whole("source", source, 0, self.sources - 1)
+        return super().route_many(keys, weights, None)
+
+
+class FoldsTheFourthSource(TwoChoices):
+    def route(self, key, source=None, weight=1):
+        if source is None:
+            source = self.messages % self.sources
+        return super().route(key, min(source, 3) if isinstance(source, int) else source, weight)
+
+
+class BatchTextCountsNothing(TwoChoices):
+    def route_many(self, keys, weights=None, source=None):
+        before = [list(row) for row in self.source_loads]
+        out = super().route_many(keys, weights, source)
+        if len(keys) and isinstance(keys[0], str):
+            self.source_loads = before
+        return out
+
+
+class WrapsAt500(TwoChoices):
+    def route(self, key, source=None, weight=1):
+        worker = super().route(key, source, weight)
+        for row in self.source_loads:
+            row[worker] = 0 if 500 <= row[worker] < 600 else row[worker]
+        return worker
+
+
+def loses_a_message_each(size):
+    """Return a class whose batches lose the load of a message at the borders of inner chunks."""
+
+    class Loses(TwoChoices):
+        def route_many(self, keys, weights=None, source=None):
+            out = super().route_many(keys, weights, source)
+            for at in range(size - 1, len(out) - 1, size):
+                self.source_loads[0][out[at]] -= 1
+            return out
+
+    Loses.__name__ = f"LosesAMessageEach{size}"
+    return Loses
+
+
+class ResetForgetsTheTurn(TwoChoices):
+    def reset(self):
+        turn = getattr(self, "turn", 0)
+        super().reset()
+        self.turn = turn
+
+    def route(self, key, source=None, weight=1):
+        if source is None:
+            source = self.turn % self.sources
+        worker = super().route(key, source, weight)
+        self.turn += 1
+        return worker
+
+
+class PickleForgetsTheTurn(ResetForgetsTheTurn):
+    def reset(self):
+        super().reset()
+        self.turn = 0
+
+    def __getstate__(self):
+        return {**vars(self), "turn": 0}
+
+
+class StateForgetsTheSeed(TwoChoices):
+    @classmethod
+    def from_state(cls, data):
+        made = super().from_state(data)
+        made.seed = 3
+        return made
+
+
+class StateIsLive(TwoChoices):
+    """Gives its own lists away, and takes those that it is given."""
+
+    def state(self):
+        return vars(self)
+
+    @classmethod
+    def from_state(cls, data):
+        if not isinstance(data, dict):
+            raise TypeError("state must be a dict")
+        made = cls(data["workers"])
+        vars(made).update(data)
+        return made
+
+
+class CopiesOnlyWhenNew(TwoChoices):
+    def __deepcopy__(self, memo):
+        if self.messages:
+            raise TypeError("cannot copy a balancer in use")
+        return type(self)(self.workers, self.sources, seed=self.seed)
+
+
 GROUPINGS = {
+    TrueForOne: "range",
+    NeverTheFirstWorker: "one_worker",
+    ChecksSourcesOnly: "sources",
+    BatchIgnoresTheSource: "sources",
+    FoldsTheFourthSource: "sources",
+    BatchTextCountsNothing: "keys",
+    WrapsAt500: "conservation",
+    loses_a_message_each(512): "long",
+    loses_a_message_each(1024): "long",
+    loses_a_message_each(4096): "long",
+    ResetForgetsTheTurn: "reset",
+    PickleForgetsTheTurn: "pickle",
+    StateForgetsTheSeed: "state",
+    StateIsLive: "state",
+    CopiesOnlyWhenNew: "copy",
     OutOfRange: "range",
     NoNumber: "range",
     RefusesText: "keys",
@@ -254,6 +393,13 @@ def test_an_imbalance_above_the_promised_bound_is_caught():
 class CountsOnceABatch(Counters):
     def update(self, keys, weights=None):
         super().update(sorted(set(keys)) if isinstance(keys, list) and weights is None else keys, weights)
+
+
+class LosesAfterThousands(Counters):
+    def update(self, keys, weights=None):
+        super().update(keys, weights)
+        if isinstance(keys, list) and len(keys) > 1024:
+            self.total -= 1
 
 
 class LosesInChunks(Counters):
@@ -380,6 +526,7 @@ SKETCHES = {
     AsksAndForgets: "estimates",
     CountsOnceABatch: "batch",
     LosesInChunks: "chunks",
+    LosesAfterThousands: "long",
     RandomVictims: "determinism",
     OneTable: "instances",
     KeepsTotal: "reset",
@@ -618,13 +765,90 @@ class Barely:
 def test_what_is_not_offered_is_skipped_and_said():
     with pytest.warns(SkippedCheckWarning, match=r"Barely\(\): not checked: conservation \(Barely has no loads"):
         report = check_grouping(Barely)
-    assert report.passed == ["range", "keys", "determinism", "instances", "copy", "pickle", "bad_options", "bad_keys"]
+    assert report.passed == [
+        "range",
+        "one_worker",
+        "keys",
+        "determinism",
+        "instances",
+        "copy",
+        "pickle",
+        "bad_options",
+        "bad_keys",
+    ]
     assert report.skipped["weights"] == "route takes no weight"
     assert "weights                  skipped: route takes no weight" in str(report)
     with pytest.raises(unittest.SkipTest, match="Barely has no route_many"):
         dict(grouping_checks(Barely))["batch"]()
     quiet = check_grouping(Barely, skip=list(report.skipped))  # warnings are errors here
     assert set(quiet.skipped.values()) == {"the caller said so"}
+
+
+class DictOfArrays(TwoChoices):
+    """Its state is a dict that holds an array, a tuple and a NaN."""
+
+    def state(self):
+        numbers = (self.workers, self.sources, self.seed, self.messages, self.ties)
+        return {"numbers": numbers, "loads": np.array(self.source_loads), "nan": float("nan")}
+
+    @classmethod
+    def from_state(cls, data):
+        if not isinstance(data, dict):
+            raise TypeError(f"state must be a dict, got {data!r}")
+        workers, sources, seed, messages, ties = data["numbers"]
+        made = cls(workers, sources, seed=seed)
+        made.messages, made.ties, made.source_loads = messages, ties, data["loads"].tolist()
+        return made
+
+
+class DictForgetsLoads(DictOfArrays):
+    def state(self):
+        state = super().state()
+        state["loads"][-1] = 0
+        return state
+
+
+class HoldsALock(TwoChoices):
+    def reset(self):
+        super().reset()
+        self.lock = threading.Lock()
+
+    def state(self):
+        return json.dumps({name: value for name, value in vars(self).items() if name != "lock"}).encode()
+
+
+class NeedsTwo(TwoChoices):
+    def __init__(self, workers, sources=1, *, seed=0):
+        super().__init__(whole("workers", workers, 2), sources, seed=seed)
+
+
+class NeedsTwoInstances(Outstanding):
+    def __init__(self, instances):
+        super().__init__(whole("instances", instances, 2))
+
+    @classmethod
+    def from_state(cls, data):
+        return Outstanding.from_state.__func__(lambda _: cls(2), data)
+
+
+def test_a_state_may_hold_arrays():
+    assert check_grouping(DictOfArrays, **TWO).skipped == {}
+    caught(grouping_checks(DictForgetsLoads, **TWO), "state")
+
+
+def test_what_cannot_be_copied_is_skipped_and_said():
+    with pytest.warns(SkippedCheckWarning, match=r"copy \(HoldsALock cannot be copied: .*pickle"):
+        report = check_grouping(HoldsALock, **TWO)
+    assert list(report.skipped) == ["copy", "pickle"]
+
+
+def test_a_class_that_needs_two_workers_is_checked_with_two():
+    with pytest.warns(SkippedCheckWarning, match="NeedsTwo needs at least 2 workers"):
+        report = check_grouping(NeedsTwo, **TWO)
+    assert list(report.skipped) == ["one_worker"]
+    with pytest.warns(SkippedCheckWarning, match="NeedsTwoInstances needs at least 2 instances"):
+        report = check_scheduler(NeedsTwoInstances, **QUEUED)
+    assert list(report.skipped) == ["one_instance"]
 
 
 def test_all_failures_are_told_at_once():

@@ -26,7 +26,7 @@ def test_the_pasted_file_passes_under_pytest(tmp_path):
         text=True,
     )
     assert run.returncode == 0, run.stdout + run.stderr
-    assert re.search(r"\b13 passed, 7 skipped", run.stdout), run.stdout
+    assert re.search(r"\b15 passed, 7 skipped", run.stdout), run.stdout
     assert "route takes no weight" in run.stdout
 
 

@@ -134,11 +134,11 @@ OVER_TIME = {
 }
 TABLE = {
     "messages": lambda r: {"WP": 1_100_000, "TW": 1_000_000, "CT": 690_000}[r.trace],
-    "keys": lambda r: {"WP": 145_000, "TW": 200_000, "CT": 2_900}[r.trace],
+    "keys": lambda r: {"WP": 145e3, "TW": 200e3, "CT": 2.9e3}[r.trace],
     "p1": lambda r: {"WP": 0.0932, "TW": 0.0267, "CT": 0.0329}[r.trace],
 }
-PAIRS = {"pkg": 1000, "dc_printed": 1300, "wc_printed": 2000, "dc_default": 1300, "wc_default": 2000}
-BOUNDED_PAIRS = {f"{name}_bound": 2000 for name in PAIRS}
+PAIRS = {"pkg": 1e3, "dc_printed": 1.3e3, "wc_printed": 2e3, "dc_default": 1.3e3, "wc_default": 2e3}
+BOUNDED_PAIRS = {f"{name}_bound": 2100 for name in PAIRS}
 
 
 def cluster(throughput, worst, **other):
@@ -233,8 +233,8 @@ FED = {
         {**schemes(0.1, 1.0, 1e-6, 1e-3), **LOADS}, [{"rr_printed": 1e-7}, {"pkg": 1e-5}, {"wc_printed": 2e-4}]
     ),
     "DC-F9": Fed(
-        {"d": lambda r: 12 if r.n == 10 else 60, "within": lambda r: 11 if r.n == 10 else 58, "matching": 11},
-        [{"within": lambda r: 13 if r.n == 10 else 62}, {"within": 2}],
+        {"d": lambda r: 12.0 if r.n == 10 else 60.0, "within": lambda r: 11.0 if r.n == 10 else 58.0, "matching": 11.0},
+        [{"within": lambda r: 13.0 if r.n == 10 else 62.0}, {"within": 2.0}],
         noise={"within": 20.0},
     ),
     "DC-F10s": Fed(VARIED, {"dc_printed": 6e-4}, noise=None),
@@ -251,14 +251,14 @@ FED = {
         },
         [{"smooth_pairs": 2100.0}, {"smooth_jump": 0.3}, {"smooth": 1e-3}],
     ),
-    "DC-M1": Fed({**PAIRS, **BOUNDED_PAIRS}, {"wc_printed": 2001}, noise=None),
+    "DC-M1": Fed({**PAIRS, **BOUNDED_PAIRS}, {"wc_printed": 2201.0}, noise=None),
     "DC-M3": Fed(
         {**PAIRS, **BOUNDED_PAIRS, "pkg_estimate": 1100.0},
-        [{"dc_printed": 900}, {"wc_printed": 1200}],
+        [{"dc_printed": 900.0}, {"wc_printed": 1200.0}],
         noise={"pkg": 1e4, "dc_printed": 1e4, "wc_printed": 1e4, "dc_default": 1e4, "wc_default": 1e4},
     ),
     "DC-F5m": Fed({**PAIRS, **BOUNDED_PAIRS, "pkg_estimate": 1100.0}, {"dc_printed": 1500}, "reported"),
-    "DC-TI": Fed(TABLE, [{"p1": 0.003}, {"keys": 100}, {"messages": 100}]),
+    "DC-TI": Fed(TABLE, [{"p1": 0.003}, {"keys": 100.0}, {"messages": 100}]),
     "DC-F1": Fed(TRACED, [{"pkg": lambda r: 0.1}, {"pkg": lambda r: {**WP_PKG, 100: 0.04}[r.n]}]),
     "DC-F1d": Fed(TRACED, [{"dc_printed": 2e-3}, {"wc_printed": 2e-3}]),
     "DC-F11": Fed(TRACED, [{"dc_printed": 0.05}, {"wc_printed": 1e-3}]),

@@ -199,7 +199,7 @@ FED = {
     ),
     "LAS-F6E": through_phases([{"sm_drop_E": 0.1}, {"sm_wait_E": 300.0}, {"las_wait_E": 30.0}], noise=MANY),
     "LAS-F6F": Fed(true=phase_columns(), false=phase_columns(las_wait_F=9.0), verdict="reported"),
-    "LAS-F6F-v": through_phases([{"sm_last_F": 200.0}, {"las_last_F": 9_500.0}, {"las_last_F": 500.0}]),
+    "LAS-F6F-v": through_phases([{"sm_last_F": 200.0}, {"las_last_F": 9_500.0}, {"las_last_F": 500.0}, {"las_drop_F": 1.0}]),
     "LAS-F6G": through_phases([{"las_drop_G": 0.5}, {"las_wait_G": 900.0}, {"sm_last_G": 90.0}], noise=MANY),
     # figure 7
     "LAS-F7a": Fed(true=tweets(), false=[tweets(las=80.0), tweets(sm=30.0), tweets(sm=200.0)], noise=TWEET_NOISE),

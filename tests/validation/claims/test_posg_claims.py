@@ -151,10 +151,7 @@ FED = {
     "POSG-T4.2t": Fed(true=TIGHT, false=[{"optimum": "2"}, {"kernel": "1", "optimum": "3"}]),
     "POSG-S1": Fed(
         true=gaining(1.2),
-        false=[
-            gaining(lambda row: 0.9 if row.times == "geometric steps" and row.exponent == 3.0 else 1.2),
-            dict.fromkeys(gaining(1.0), 100),  # equal to the last bit
-        ],
+        false=gaining(lambda row: 0.9 if row.times == "geometric steps" and row.exponent == 3.0 else 1.2),
     ),
     "POSG-F4a": Fed(
         true=SKEWED,
@@ -239,8 +236,8 @@ FED = {
         true=tweets(1.2), false=tweets(1.2) | {"round_robin": lambda row: 100.0 + row.k}, verdict="reported"
     ),
     "POSG-F12d": Fed(
-        true=tweets(1.2, messages=lambda row: 916 * row.k // 5),
-        false=[tweets(1.2, messages=lambda row: 50 * row.k), tweets(1.2, messages=lambda row: 5000.0)],
+        true=tweets(1.2, messages=lambda row: 916.0 * row.k / 5),
+        false=[tweets(1.2, messages=lambda row: 50.0 * row.k), tweets(1.2, messages=lambda row: 5000.0)],
         noise=None,
     ),
     "OWN-POSG-1": Fed(

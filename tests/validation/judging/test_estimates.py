@@ -168,14 +168,41 @@ def test_spread_ratio(n):
     assert misses(make, 3.0, 0.01, 2000) <= most(0.015, 2000)
 
 
-def test_seeds_that_agree_decide_only_when_there_are_enough():
-    """Ten seeds that agree by chance of a half each do so once in 512 times."""
+def test_seeds_that_agree_leave_room_for_those_that_were_not_seen():
+    """With n seeds that agree, a share of 1 - alpha^(1/n) of all may still be otherwise."""
     for make in (mean, lambda sample: ratio(sample, Sample(range(len(sample)), [1.0] * len(sample)))):
-        few, many = (make(Sample(range(n), [0.1 + 0.2] * n)) for n in (10, 30))
-        assert few.interval(0.01) == (few.point, few.point)
-        assert few.interval(1e-3) == (-math.inf, math.inf)
-        assert many.interval(1e-6) == (many.point, many.point)
+        few, many = (make(Sample(range(n), [0.3] * n)) for n in (10, 300))
+        for estimate, n in ((few, 10), (many, 300)):
+            reach = 0.3 * (1 - 1e-3 ** (1 / n))
+            assert estimate.interval(1e-3) == pytest.approx((0.3 - reach, 0.3 + reach))
         assert f"{few:.1f}" == "0.3 (all 10 seeds)"
+
+
+def test_what_was_always_nought_decides_only_when_there_are_enough_seeds():
+    """Ten seeds that agree by chance of a half each do so once in 512 times."""
+    nought = mean(Sample(range(10), [0.0] * 10))
+    assert nought.interval(0.01) == (0.0, 0.0)
+    assert nought.interval(1e-3) == (-math.inf, math.inf)
+
+
+def test_equal_samples_differ_by_no_more_than_their_size_allows():
+    same = Sample(range(20), [2.0] * 20)
+    low, high = mean(same - same).interval(0.01)
+    assert -low == high == pytest.approx(2.0 * (1 - 0.01 ** (1 / 20)))
+
+
+@pytest.mark.parametrize("chance", [0.02, 0.05, 0.2])
+def test_rare_jumps_that_were_not_seen_are_not_ruled_out(chance):
+    """A second value is rarer than any look shows: ties must not decide against it.
+
+    Of 400 samples, intervals that miss are to be no more than five times as many as alpha says; a
+    false alarm has a chance below 1e-6 if they are as many as alpha says.
+    """
+    rng, missed = np.random.default_rng(3), 0
+    for _ in range(400):
+        low, high = mean(Sample(range(15), 1.0 + (rng.random(15) < chance))).interval(0.01)
+        missed += not low <= 1.0 + chance <= high
+    assert missed <= 20
 
 
 def test_one_seed_says_nothing_and_none_is_an_error():

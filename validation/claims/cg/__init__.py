@@ -8,6 +8,7 @@ MODULES = (
     "schemes",
     "equal_workers",
     "capacity",
+    "adapting",
     "cluster",
     "own",
 )

@@ -1,6 +1,8 @@
-"""Unequal and changing workers, simulated in 1,440 slots of a minute.
+"""Unequal and changing workers, simulated in time slots.
 
-Nasir et al. 2017, section VI-B, figures 7, 8, 10 and 11.
+Nasir et al. 2017, section VI-B, figures 7 and 8. Minutes have as many messages as those of
+the Wikipedia log, for slots exist to give each worker a sample that it can judge by; what is
+shorter in the quick profile is the day.
 """
 
 from __future__ import annotations
@@ -8,77 +10,149 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from streamlb.analysis import granularity
 
-from ...claim import Claim, Experiment, Verdict, claims_into
+from ...claim import Claim, Experiment, Seeds, claims_into
 from ...figures import COLOURS, PAPER, panels, positive
-from .readings import STAND_IN, colour_of, grouping_of, thin, wikipedia
-
-WORKERS, SLOTS = 10, 1440
-VIRTUAL = (5, 10, 20, 50, 100, 1000)
-PHASES = ((3, 5), (5, 4), (2, 10))  # y of the workers are z times faster
-CHANGES = (6 / 22, 12 / 22)  # after these shares of all messages
-SIMULATED = (
-    STAND_IN
-    + " Messages arrive evenly over 1,440 slots of a minute; capacities are such that shuffle grouping on equal "
-    "workers runs at 80%; idle is below .75 and busy above .85 of capacity; signals are piggybacked. CG pairs "
-    "by the least recently busy (lru)."
+from ...judging import (
+    Finding,
+    Runs,
+    all_of,
+    at_most,
+    finding,
+    less,
+    mean,
+    monotone,
 )
+from .readings import (
+    CONTROLS,
+    LATE,
+    by_profile,
+    colour_of,
+    consistent,
+    grouping_of,
+    logs,
+    of_first_seed,
+    option,
+    slots_of,
+    thin,
+    times,
+)
+
+WORKERS = 10
+READ = ("printed", "lru", "long", "queue", "steady")
+# From idle below .75 to busy above .85: closer to each other workers cannot tell that they are.
+BAND = 0.1
+SIMULATED = (
+    "A Zipf stream with the share of the Wikipedia log's top key, at the log's 15,278 messages a minute; four hours of "
+    "the day in the quick profile. Messages arrive evenly; capacities are such that shuffle "
+    "grouping on equal workers runs at 80%; idle is below .75 and busy above .85 of capacity; signals are piggybacked."
+)
+SEEDS = Seeds(quick=(5, 40), paper=(5, 20))  # a run is a day of a cluster: few, but hardly random
 CLAIMS: list[Claim] = []
 claim = claims_into(CLAIMS, paper="CG", kind="c", setup=SIMULATED)
 
 
-def _grouping(scheme: str, virtual: int, seed: int):
-    """Return the grouping of a scheme. CG pairs by lru unless its name says fcfs, as printed."""
-    from streamlb import ConsistentGrouping
+def day(profile: str):
+    """Return the stream, and how many of its messages are the profile's day."""
+    import streamlb
 
-    if scheme.startswith("CG"):
-        return ConsistentGrouping(WORKERS, virtual=virtual, policy="fcfs" if "fcfs" in scheme else "lru", seed=seed)
-    return grouping_of(scheme, WORKERS, seed=seed)
+    part = by_profile(profile, 1 / 6, 1.0)
+    return streamlb.wikipedia(part), round(22_000_000 * part)
 
 
-def simulate(profile: str, grouping, capacities, seed: int, **options):
-    """Run the stand-in through a grouping."""
+def simulate(stream, messages: int, grouping, capacities, seed: int, control: str | None = None, **options):
+    """Run a stream through a grouping, with the slots and the monitor of one of the `CONTROLS`."""
     from streamlb import simulate_capacity
 
-    return simulate_capacity(wikipedia(profile), grouping, capacities, slots=SLOTS, seed=seed, **options)
+    how = CONTROLS.get(control or "printed", {})
+    slots, monitor = slots_of(messages, how.get("minutes", 1)), how.get("monitor", "utilisation")
+    return simulate_capacity(
+        stream, grouping, capacities, slots=slots, messages=messages, monitor=monitor, seed=seed, **options
+    )
 
 
-def summary(result) -> dict[str, Any]:
-    """Return what the figures and the judges need of a simulation."""
-    top = result.queue.max(axis=1)
-    late = slice(SLOTS // 2, None)
-    # Settled: the first slot from which on no worker's utilisation, over 30 slots, is above 1.
-    smooth = np.apply_along_axis(lambda u: np.convolve(u, np.ones(30) / 30, "valid"), 0, result.utilisation)
+def summary(result, minutes: float = 1.0) -> dict[str, Any]:
+    """Return what the figures and the judges need of a simulation, over all and without start-up.
+
+    Gaps are the greatest less the least of all workers', excesses the greatest less the mean.
+    Latencies are in minutes.
+    """
+    slots = result.queue.shape[0]
+    latency, spread = result.latency_gap * minutes, np.ptp(result.utilisation, axis=1)
+    # Settled: the minute from which on no worker's utilisation, over half an hour, is above 1.
+    window = max(1, round(30 / minutes))
+    smooth = np.apply_along_axis(lambda u: np.convolve(u, np.ones(window) / window, "valid"), 0, result.utilisation)
     over = np.flatnonzero((smooth > 1.0).any(axis=1))
-    return {
+    out = {
         "queue": thin(result.queue_gap),
-        "latency": thin(result.latency_gap),
-        "spread": thin(np.ptp(result.utilisation, axis=1)),
-        "max_queue": float(top.max()),
-        "mean_queue": float(top.mean()),
-        "end_queue": float(top[-1]),
-        "first_half_queue": float(top[: SLOTS // 2].max()),
-        "second_half_queue": float(top[late].max()),
-        "max_latency": float(result.worst_latency.max()),
-        "max_queue_gap": float(result.queue_gap.max()),
-        "max_latency_gap": float(result.latency_gap.max()),
-        "max_spread": float(np.ptp(result.utilisation, axis=1).max()),
-        "late_imbalance": float(result.imbalance[late].mean()),
-        "late_utilisation": [float(u) for u in result.utilisation[late].mean(axis=0)],
-        "settled": int(over[-1] + 30) if over.size else 0,
+        "latency": thin(latency),
+        "spread": thin(spread),
+        "queue_excess": float((result.queue.max(axis=1) - result.queue.mean(axis=1)).mean()),
+        "latency_excess": float((result.latency.max(axis=1) - result.latency.mean(axis=1)).mean() * minutes),
+        "imbalance": float(result.imbalance.mean()),
+        "settled": float((over[-1] + window) * minutes) if over.size else 0.0,
         "moves": int(result.moves.sum()),
-        "shares": [int(a) for a in result.shares[-1]],
     }
+    for start, name in ((0, ""), (round(LATE * slots), "late_")):
+        out[f"{name}max_queue"] = float(result.queue_gap[start:].max())
+        out[f"{name}max_latency"] = float(latency[start:].max())
+        out[f"{name}mean_queue"] = float(result.queue_gap[start:].mean())
+        out[f"{name}mean_latency"] = float(latency[start:].mean())
+        out[f"{name}mean_spread"] = float(spread[start:].mean())
+    for i, (queue, late) in enumerate(zip(np.array_split(result.queue_gap, 4), np.array_split(latency, 4)), 1):
+        out[f"queue_{i}"], out[f"latency_{i}"] = float(queue.mean()), float(late.mean())
+    return out
 
 
-def _series_figure(runs, title, label_of, marks=()):
-    """Draw queue, latency and utilisation over the day, with dashed lines at the hours `marks`."""
+def simulated(scheme: str, control: str | None, profile: str, seed: int, capacities, virtual: int = 10):
+    """Run the profile's day through a scheme and sum up."""
+    stream, messages = day(profile)
+    if scheme == "CG":
+        assert control is not None
+        grouping = consistent(WORKERS, virtual, control, seed=seed)
+    else:
+        grouping = grouping_of(scheme, WORKERS, seed=seed)
+    result = simulate(stream, messages, grouping, capacities, seed, control)
+    return summary(result, CONTROLS.get(control or "", {}).get("minutes", 1))
+
+
+def with_controls(profile, *others: str) -> list[dict[str, Any]]:
+    """Return the settings of CG under each control, and of other schemes, which hear no signals."""
+    rows: list[dict[str, Any]] = [{"scheme": scheme, "control": None} for scheme in others]
+    rows += [{"scheme": "CG", "control": control} for control in CONTROLS]
+    return [{**row, "profile": profile} for row in rows]
+
+
+def of_scheme(runs: Runs, scheme: str) -> Runs:
+    """Return the runs of a scheme, of CG those under the control of the reading."""
+    return (
+        runs.where(scheme="CG", control=option(runs.reading, "control"))
+        if scheme == "CG"
+        else runs.where(scheme=scheme)
+    )
+
+
+def column_of(runs: Runs, name: str) -> str:
+    """Return the name of a result under the reading: without the start-up or with it."""
+    return f"late_{name}" if option(runs.reading, "late") else name
+
+
+def _grows(runs: Runs, scheme: str):
+    """Return the aspect that a scheme's gaps in queue and latency grow from quarter to quarter."""
+    own = of_scheme(runs, scheme)
+    return all_of(
+        monotone({i: own[f"{name}_{i}"] for i in (1, 2, 3, 4)}, rising=True, label=f"{scheme}'s {name}, quarters")
+        for name in ("queue", "latency")
+    )
+
+
+def series_figure(runs, title, label_of, marks=()):
+    """Draw queue, latency and utilisation over the run, with dashed lines at the parts `marks`."""
     names = ["queue (messages)", "latency (minutes)", "utilisation"]
     fig, axes = panels(
         title,
         [f"{name}: longest less shortest" for name in names],
-        "hour of the day",
+        "part of the run",
         [""],
         size=(4.0, 3.0),
         log_y=True,
@@ -87,7 +161,7 @@ def _series_figure(runs, title, label_of, marks=()):
         label, colour = label_of(run, i)
         for ax, column in zip(axes[0], ("queue", "latency", "spread")):
             values = positive(run[column], 1e-3)
-            ax.plot(np.linspace(0, 24, len(values)), values, color=colour, lw=1.2, label=label)
+            ax.plot(np.linspace(0, 1, len(values)), values, color=colour, lw=1.2, label=label)
     for ax, name in zip(axes[0], names):
         ax.set_ylabel(name)
         for at in marks:
@@ -96,44 +170,83 @@ def _series_figure(runs, title, label_of, marks=()):
     return fig
 
 
-def _scheme_label(run, i):
-    return run["scheme"], colour_of(run["scheme"]) if run["scheme"] != "CG, fcfs" else COLOURS[4]
+def scheme_label(run, i):
+    """Return what a figure calls a run, and its colour."""
+    if run["scheme"] != "CG":
+        return run["scheme"], colour_of(run["scheme"])
+    return f"CG, {run['control']}", COLOURS[(0, 5, 4, 7)[list(CONTROLS).index(run["control"])]]
 
 
-def _grid_equal(profile):
-    return [{"scheme": scheme, "profile": profile, "seed": 0} for scheme in ("KG", "CG", "PKG", "PoTC", "SG")]
+def _equal(scheme: str, control: str | None, profile: str, seed: int) -> dict[str, Any]:
+    return simulated(scheme, control, profile, seed, np.ones(WORKERS))
 
 
-def _equal(scheme: str, profile: str, seed: int) -> dict[str, Any]:
-    return summary(simulate(profile, _grouping(scheme, 10, seed), np.ones(WORKERS), seed))
-
-
-EQUAL = Experiment("cg_equal", _grid_equal, _equal)
+EQUAL = Experiment("cg_equal", lambda profile: with_controls(profile, "KG", "PKG", "PoTC", "SG"), _equal, seeds=SEEDS)
 
 
 def _figure_equal(runs, profile):
-    return _series_figure(runs[runs["scheme"].isin(("KG", "CG"))], "Equal workers at 80%", _scheme_label)
+    own = of_first_seed(runs)
+    return series_figure(own[own["scheme"].isin(("KG", "CG"))], "Equal workers at 80%", scheme_label)
 
 
 @claim(
     "CG-F7",
     where="Fig. 7",
-    statement="10 equal workers at 80%: with KG queues and latencies grow apart, with CG they stay near 0.",
-    claimed="CG near 0",
-    criterion="CG's longest queue below 1/1000 of KG's, and KG's grows",
+    statement="10 equal workers at 80%: with KG queues and latencies grow apart, with CG both stay very low.",
+    claimed="KG grows, CG very low",
+    criterion=(
+        "shape: KG's differences of queue and of latency grow from quarter to quarter of the run, and CG's greatest are "
+        "below 1/1000 of KG's greatest"
+    ),
+    amended="CG was our pairing (least recently busy), and latency was not judged.",
     experiment=EQUAL,
+    readings=READ,
     figure=_figure_equal,
 )
-def _judge_equal(runs, profile):
-    own = runs.set_index("scheme")
-    ratio = own["max_queue"]["CG"] / own["max_queue"]["KG"]
-    grows = own["second_half_queue"]["KG"] > 1.5 * own["first_half_queue"]["KG"]
-    return Verdict.when(
-        bool(ratio < 1e-3 and grows),
-        f"longest queue {own['max_queue']['CG']:.0f} (CG) against {own['max_queue']['KG']:,.0f} (KG): {ratio:.1e}",
-        f"Mean imbalance of utilisation in the second half: CG {own['late_imbalance']['CG']:.3f}, KG "
-        f"{own['late_imbalance']['KG']:.3f}. KG's queue at the end is {own['end_queue']['KG']:,.0f}.",
+def _judge_equal(runs: Runs) -> Finding:
+    cg, kg = of_scheme(runs, "CG"), of_scheme(runs, "KG")
+    ratios = {
+        name: times(cg[column_of(runs, f"max_{name}")], kg[column_of(runs, f"max_{name}")])
+        for name in ("queue", "latency")
+    }
+    return finding(
+        f"greatest difference of queues {mean(cg[column_of(runs, 'max_queue')]).point:,.0f} (CG) against "
+        f"{mean(kg['max_queue']).point:,.0f} (KG); CG over KG "
+        + ", ".join(f"{e:.2g} ({name})" for name, e in ratios.items()),
+        shape=all_of(_grows(runs, "KG"), [at_most(e, 1e-3, f"CG's {name} over KG's") for name, e in ratios.items()]),
     )
+
+
+def _judge_imbalance(runs: Runs, others: tuple[str, ...]) -> Finding:
+    """Judge that CG's differences of utilisation are below the others' and close to 0."""
+    column = column_of(runs, "mean_spread")
+    cg = of_scheme(runs, "CG")[column]
+    theirs = {scheme: of_scheme(runs, scheme)[column] for scheme in others}
+    return finding(
+        f"mean difference of utilisations: CG {mean(cg):.3f}, "
+        + ", ".join(f"{scheme} {mean(own):.3f}" for scheme, own in theirs.items()),
+        shape=all_of(less(logs(cg), logs(own), f"CG below {scheme}") for scheme, own in theirs.items()),
+        value=at_most(cg, BAND, "CG's difference of utilisations"),
+        note="Section VI-B calls the greatest less the least utilisation the imbalance. Read as close to zero is what "
+        "is within the band of .1 in which no worker says anything.",
+    )
+
+
+@claim(
+    "CG-F7i",
+    where="Fig. 7",
+    statement="10 equal workers at 80%: the imbalance is high for KG, and CG keeps it close to zero.",
+    claimed="close to zero",
+    criterion=(
+        "shape: CG's mean difference of utilisations is below KG's. Value: it is at most .1, the width of the band "
+        "between idle and busy"
+    ),
+    experiment=EQUAL,
+    readings=READ,
+    figure=_figure_equal,
+)
+def _judge_equal_imbalance(runs: Runs) -> Finding:
+    return _judge_imbalance(runs, ("KG",))
 
 
 @claim(
@@ -141,199 +254,103 @@ def _judge_equal(runs, profile):
     kind="b",
     where="VI-B, Q1",
     statement=(
-        "PKG, PoTC and SG on the same workers: no difference between longest and shortest queue, latency, utilisation."
+        "PKG, PoTC and SG on 10 equal workers at 80%: the differences between maximum and average queue, latency and "
+        "utilisation are 0."
     ),
-    claimed="exactly 0",
-    criterion="all three differences 0 in every slot",
+    claimed="0",
+    criterion=(
+        "value: the mean over slots of each difference is at most half a unit: half a message, half a second, half a "
+        "percent"
+    ),
+    amended="Exactly 0 in every slot, which nothing can be where a slot's messages do not divide by 10; longest less "
+    "shortest, where the text has longest less average.",
     experiment=EQUAL,
 )
-def _judge_equal_others(runs, profile):
-    own = runs.set_index("scheme").loc[["PKG", "PoTC", "SG"]]
-    zero = (own[["max_queue_gap", "max_latency_gap", "max_spread"]] == 0).all(axis=None)
-    parts = [
-        f"{name}: queue {row['max_queue_gap']:.0f}, latency {row['max_latency_gap'] * 60:.2g} s, utilisation "
-        f"{row['max_spread']:.2g}"
-        for name, row in own.iterrows()
-    ]
-    return Verdict.when(
-        bool(zero),
-        "; ".join(parts) + " (largest over all slots)",
-        "Longest less shortest, slot by slot. SG is off by the one message that a slot does not divide by, PKG and "
-        "PoTC by their random choices: little, not nothing.",
+def _judge_equal_others(runs: Runs) -> Finding:
+    limits = {"queue_excess": 0.5, "latency_excess": 0.5 / 60, "imbalance": 0.005}
+    checks, shown = [], []
+    for scheme in ("PKG", "PoTC", "SG"):
+        own = of_scheme(runs, scheme)
+        checks += [at_most(own[name], limit, f"{scheme}'s {name}") for name, limit in limits.items()]
+        queue, latency, load = (mean(own[name]) for name in limits)
+        shown.append(f"{scheme}: {queue.point:.2g} messages, {60 * latency.point:.3f} s, {load.point:.2%}")
+    return finding(
+        "; ".join(shown),
+        value=all_of(checks),
+        note="PKG balances the loads of the whole run, not those of each minute: while it evens out a worker that is "
+        "behind, that one gets more.",
     )
 
 
-def _grid_unequal(profile):
-    return [{"scheme": scheme, "profile": profile, "seed": 0} for scheme in ("KG", "SG", "CG", "CG, fcfs")]
-
-
-def _unequal(scheme: str, profile: str, seed: int) -> dict[str, Any]:
+def _unequal(scheme: str, control: str | None, profile: str, seed: int) -> dict[str, Any]:
     from streamlb import fast_and_slow
 
-    return summary(simulate(profile, _grouping(scheme, 10, seed), fast_and_slow(WORKERS, 3, 5), seed))
+    return simulated(scheme, control, profile, seed, fast_and_slow(WORKERS, 3, 5))
 
 
-UNEQUAL = Experiment("cg_unequal", _grid_unequal, _unequal)
+UNEQUAL = Experiment("cg_unequal", lambda profile: with_controls(profile, "KG", "SG"), _unequal, seeds=SEEDS)
 
 
 def _figure_unequal(runs, profile):
-    return _series_figure(runs, "Unequal workers {y=3, z=5}", _scheme_label)
+    return series_figure(of_first_seed(runs), "Unequal workers {y=3, z=5}", scheme_label)
 
 
 @claim(
     "CG-F8",
     where="Fig. 8",
     statement=(
-        "3 of 10 workers are 5 times faster, 10 virtual workers: queues grow with KG and SG, and stay low with CG."
+        "3 of 10 workers are 5 times faster, 10 virtual workers: queues and latencies grow with KG and SG, and are "
+        "lower with CG."
     ),
-    claimed="CG low, imbalance close to 0",
+    claimed="KG and SG grow, CG low",
     criterion=(
-        "CG's longest queue is no longer in the second half than in the first (bounded), and ends below 1% of KG's "
-        "and SG's (gap)"
+        "shape: KG's and SG's differences of queue and of latency grow from quarter to quarter; CG's mean ones are below "
+        "1% of both, and CG's queue does not grow: from the second quarter to the last by at most 5/3, halfway between "
+        "not at all and in proportion to time (7/3)"
     ),
+    amended="CG was our pairing; bounded was no longer in the second half than in the first; gap at the end only. The "
+    "imbalance is a statement of its own: CG-F8i.",
     experiment=UNEQUAL,
+    readings=READ,
     figure=_figure_unequal,
 )
-def _judge_unequal(runs, profile):
-    own = runs.set_index("scheme")
-    growth = {s: own["second_half_queue"][s] / max(own["first_half_queue"][s], 1) for s in ("KG", "SG")}
-    bounded = own["second_half_queue"]["CG"] <= max(own["first_half_queue"]["CG"], 10)
-    small = own["end_queue"]["CG"] < 0.01 * min(own["end_queue"]["KG"], own["end_queue"]["SG"])
-    return Verdict.when(
-        bool(bounded and small),
-        f"queue at the end: CG {own['end_queue']['CG']:.0f}, SG {own['end_queue']['SG']:,.0f}, KG "
-        f"{own['end_queue']['KG']:,.0f}; imbalance: CG {own['late_imbalance']['CG']:.3f}, SG "
-        f"{own['late_imbalance']['SG']:.3f}",
-        f"Bounded: longest in the first half {own['first_half_queue']['CG']:,.0f}, in the second "
-        f"{own['second_half_queue']['CG']:,.0f}; KG's grows {growth['KG']:.1f} times, SG's {growth['SG']:.1f} "
-        f"times. By FCFS queues: longest {own['max_queue']['CG, fcfs']:,.0f}, at the end "
-        f"{own['end_queue']['CG, fcfs']:.0f}. 10 virtual workers cannot bring every worker into the band (4 are too "
-        "few for a slow worker, 5 too many), so they keep moving: the imbalance, in parts of capacity, is low but "
-        "not close to 0.",
-    )
-
-
-def _grid_virtual(profile):
-    return [
-        {"scheme": scheme, "virtual": v, "profile": profile, "seed": seed}
-        for scheme in ("CG", "CG, fcfs")
-        for v in VIRTUAL
-        for seed in range(2 if profile == "quick" else 1)
-    ]
-
-
-def _virtual(scheme: str, virtual: int, profile: str, seed: int) -> dict[str, Any]:
-    from streamlb import fast_and_slow
-
-    return summary(simulate(profile, _grouping(scheme, virtual, seed), fast_and_slow(WORKERS, 3, 5), seed))
-
-
-MANY = Experiment("cg_virtual", _grid_virtual, _virtual, cost=lambda row: row["virtual"])
-
-
-def _figure_virtual(runs, profile):
-    own = runs[(runs["scheme"] == "CG") & (runs["seed"] == 0)]
-    return _series_figure(
-        own,
-        "Virtual workers for each worker, {y=3, z=5}",
-        lambda run, i: (f"{run['virtual']}", COLOURS[i % len(COLOURS)]),
+def _judge_unequal(runs: Runs) -> Finding:
+    cg = of_scheme(runs, "CG")
+    ratios = {
+        (name, scheme): times(
+            cg[column_of(runs, f"mean_{name}")], of_scheme(runs, scheme)[column_of(runs, f"mean_{name}")]
+        )
+        for name in ("queue", "latency")
+        for scheme in ("KG", "SG")
+    }
+    growth = times(cg["queue_4"] + 1.0, cg["queue_2"] + 1.0)
+    return finding(
+        f"mean difference of queues: CG {mean(cg[column_of(runs, 'mean_queue')]).point:,.0f}, "
+        + ", ".join(f"{s} {mean(of_scheme(runs, s)['mean_queue']).point:,.0f}" for s in ("SG", "KG"))
+        + f"; CG's last quarter over the second {growth:.2f}",
+        shape=all_of(
+            _grows(runs, "KG"),
+            _grows(runs, "SG"),
+            [at_most(e, 0.01, f"CG's {name} over {scheme}'s") for (name, scheme), e in ratios.items()],
+            at_most(growth, 5 / 3, "CG's queue, last quarter over the second"),
+        ),
+        note="The spike that the paper sees after 17 hours is of its log: the stand-in's messages are drawn alike all "
+        "day.",
     )
 
 
 @claim(
-    "CG-F10",
-    where="Fig. 10",
-    statement="The same workers with 5, 10, 20, 50, 100 and 1,000 virtual workers each.",
-    claimed="5 bad, 10 like 20, 1,000 slow, 100 best",
+    "CG-F8i",
+    where="Fig. 8",
+    statement="3 of 10 workers are 5 times faster: the imbalance is pretty high for KG and SG, CG keeps it close to zero.",
+    claimed="close to zero",
     criterion=(
-        "by the mean over slots of the longest queue: 5 ten times the best, 10 within a factor 2 of 20, 100 best; "
-        "1,000 the last to settle"
+        "shape: CG's mean difference of utilisations is below KG's and SG's. Value: it is at most .1, the width of the "
+        "band between idle and busy"
     ),
-    experiment=MANY,
-    figure=_figure_virtual,
+    experiment=UNEQUAL,
+    readings=READ,
+    figure=_figure_unequal,
 )
-def _judge_virtual(runs, profile):
-    tables = {}
-    checks = {}
-    for scheme in ("CG", "CG, fcfs"):
-        own = runs[runs["scheme"] == scheme].groupby("virtual")[["mean_queue", "settled", "late_imbalance"]].mean()
-        tables[scheme] = own
-        checks[scheme] = {
-            "5 bad": own["mean_queue"][5] >= 10 * own["mean_queue"].min(),
-            "10 like 20": 0.5 <= own["mean_queue"][10] / own["mean_queue"][20] <= 2,
-            "1,000 slow": own["settled"].idxmax() == 1000,
-            "100 best": own["mean_queue"].idxmin() == 100,
-        }
-    own = tables["CG"]
-    fits = [v for v in VIRTUAL if granularity([5] * 3 + [1] * 7, v).feasible]
-    return Verdict.when(
-        all(checks["CG"].values()),
-        "mean of the longest queue: " + ", ".join(f"{q:,.0f} ({v})" for v, q in own["mean_queue"].items()),
-        "; ".join(f"{name}: {'yes' if ok else 'no'}" for name, ok in checks["CG"].items())
-        + " (lru); "
-        + "; ".join(f"{name}: {'yes' if ok else 'no'}" for name, ok in checks["CG, fcfs"].items())
-        + " (fcfs). A signal moves one virtual worker, so the time to settle grows with their number "
-        f"({', '.join(f'{s:.0f}' for s in own['settled'])} slots): fewer are faster. What fewer cannot do is "
-        f"come to rest: whole numbers within [.75, .85] exist for {', '.join(map(str, fits))} of these, not for "
-        f"5 and 10, whose mean imbalance in the second half is {own['late_imbalance'][5]:.3f} and "
-        f"{own['late_imbalance'][10]:.3f} against {own['late_imbalance'][100]:.3f} for 100.",
-    )
-
-
-def changing(profile: str) -> tuple[np.ndarray, list[tuple[int, np.ndarray]]]:
-    """Return the capacities at the start and the two changes of Fig. 11."""
-    from streamlb import fast_and_slow
-
-    messages = wikipedia(profile).messages
-    first, *later = [fast_and_slow(WORKERS, y, z) for y, z in PHASES]
-    return first, [(int(share * messages), capacities) for share, capacities in zip(CHANGES, later)]
-
-
-def _grid_changing(profile):
-    return [{"scheme": scheme, "profile": profile, "seed": 0} for scheme in ("KG", "SG", "CG", "CG, fcfs")]
-
-
-def _changing(scheme: str, profile: str, seed: int) -> dict[str, Any]:
-    first, changes = changing(profile)
-    result = simulate(profile, _grouping(scheme, 100, seed), first, seed, changes=changes)
-    ends = [int(share * SLOTS) - 1 for share in CHANGES] + [SLOTS - 1]
-    return {**summary(result), "phase_ends": [float(result.queue[slot].max()) for slot in ends]}
-
-
-CHANGING = Experiment("cg_changing", _grid_changing, _changing)
-
-
-def _figure_changing(runs, profile):
-    return _series_figure(
-        runs,
-        "Capacities change twice: {3,5}, {5,4}, {2,10}",
-        _scheme_label,
-        marks=tuple(24 * share for share in CHANGES),
-    )
-
-
-@claim(
-    "CG-F11",
-    where="Fig. 11",
-    statement=(
-        "Capacities change from {3,5} to {5,4} after 6M of 22M messages and to {2,10} after 12M; 100 virtual "
-        "workers: CG adapts."
-    ),
-    claimed="adapts very efficiently",
-    criterion="CG's longest queue is back below 1% of SG's at the end of each phase",
-    experiment=CHANGING,
-    figure=_figure_changing,
-)
-def _judge_changing(runs, profile):
-    own = runs.set_index("scheme")
-    ours, shuffle = np.array(own["phase_ends"]["CG"]), np.array(own["phase_ends"]["SG"])
-    parts = ours / np.maximum(shuffle, 1)
-    fcfs = np.array(own["phase_ends"]["CG, fcfs"]) / np.maximum(shuffle, 1)
-    return Verdict.when(
-        bool((parts < 0.01).all()),
-        "queue at the end of each phase over SG's: " + ", ".join(f"{p:.2%}" for p in parts),
-        f"Longest queue on the way: CG {own['max_queue']['CG']:,.0f}, SG {own['max_queue']['SG']:,.0f}, KG "
-        f"{own['max_queue']['KG']:,.0f}. By FCFS queues: {', '.join(f'{p:.2%}' for p in fcfs)}. A worker moves one "
-        "virtual worker in a slot, so each change takes hours; proportional signals do it in minutes "
-        "(OWN-CG-PROP).",
-    )
+def _judge_unequal_imbalance(runs: Runs) -> Finding:
+    return _judge_imbalance(runs, ("KG", "SG"))

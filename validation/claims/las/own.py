@@ -65,7 +65,7 @@ LEVELS = Experiment(
     ],
     _levels,
     lambda row: row["orders"],
-    Seeds(quick=(24, 183), paper=(100, 500), start=FRESH),
+    Seeds(quick=(24, 274), paper=(100, 500), start=FRESH),
 )
 
 

@@ -62,7 +62,7 @@ PHASES = Experiment(
     "las_phases",
     lambda profile: [{"reading": reading} for reading in OF_PHASES],
     _phases,
-    seeds=Seeds(quick=(40, 135), paper=(100, 500)),
+    seeds=Seeds(quick=(40, 203), paper=(100, 500)),
 )
 
 
@@ -325,19 +325,22 @@ def _judge_doubled(runs):
     statement="In phase F the waits of LAS come back to the threshold while those of Straw-Man diverge.",
     claimed="tau = 64 ms",
     criterion="shape: Straw-Man waits longer in the last window of F than in the first, and LAS in the last not as long "
-    "as Straw-Man; value: LAS within 2 tau in the last window",
+    "as Straw-Man; value: LAS within 2 tau in the last window, with at most 99% of F dropped",
     experiment=PHASES,
     figure=_figure_series,
 )
 def _judge_converges(runs):
     return finding(
-        f"last window of F: LAS {mean(window(runs, LAS, 'F')):.0f}, Straw-Man {mean(window(runs, STRAW_MAN, 'F')):.0f} "
-        "ms",
+        f"last window of F: {_last(runs, 'F')} ms; LAS drops {mean(drop_in(runs, LAS, 'F')):.3f} of F",
         shape=all_of(
             greater(window(runs, STRAW_MAN, "F"), window(runs, STRAW_MAN, "F", 0), "Straw-Man, last less first, ms"),
             less(window(runs, LAS, "F"), window(runs, STRAW_MAN, "F"), "last windows, LAS below Straw-Man, ms"),
         ),
-        value=at_most(window(runs, LAS, "F"), 2 * THRESHOLD, "LAS, last window of F, ms"),
+        value=all_of(
+            at_most(window(runs, LAS, "F"), 2 * THRESHOLD, "LAS, last window of F, ms"),
+            # Where nothing is kept there is no wait.
+            at_most(drop_in(runs, LAS, "F"), 0.99, "LAS, dropped in F"),
+        ),
         note=f"LAS: {_series(runs, LAS, 'F')}; Straw-Man: {_series(runs, STRAW_MAN, 'F')} ms.",
     )
 

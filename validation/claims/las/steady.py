@@ -39,7 +39,6 @@ SETUP = (
 CLAIMS: list[Claim] = []
 claim = claims_into(CLAIMS, paper="LAS", kind="b", setup=SETUP, readings=OF_A_STEADY_LOAD)
 
-SEEDS = Seeds(quick=(24, 274), paper=(100, 1_000))
 # Of other readings, in figures.
 OTHERS = (("sum", KNOWLEDGE), ("factor", KNOWLEDGE), ("factor", STRAW_MAN), ("cold", LAS))
 LARGE = 10 * THRESHOLD  # what is called huge, or bad
@@ -95,7 +94,7 @@ LEVEL = Experiment(
     lambda profile: _grid(profile, [{"exponent": 1.0, UNDER: level} for level in LEVELS]),
     _steady,
     lambda row: row["orders"],
-    SEEDS,
+    Seeds(quick=(24, 274), paper=(100, 1_000)),
 )
 
 
@@ -286,7 +285,7 @@ SKEW = Experiment(
     lambda profile: _grid(profile, [{"exponent": exponent, UNDER: 0.25} for exponent in EXPONENTS]),
     _steady,
     lambda row: row["orders"],
-    SEEDS,
+    Seeds(quick=(24, 274), paper=(100, 1_000)),
 )
 
 

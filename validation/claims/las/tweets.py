@@ -89,7 +89,7 @@ RUNS = Experiment(
     "las_tweets",
     lambda profile: [{"tweets": TWEETS}],
     _tweets,
-    seeds=Seeds(quick=(12, 60), paper=(40, 200)),
+    seeds=Seeds(quick=(12, 90), paper=(40, 200)),
 )
 
 
@@ -106,7 +106,7 @@ def _figure_tweets(frame, profile):
         axes.plot(at, series, "-", color=COLOURS[number], label=label)
     axes.axhline(THRESHOLD + 9.7, color=PAPER, ls="--", label="τ + mean cost")
     axes.set_yscale("log")
-    axes.legend(fontsize=8)
+    axes.legend(fontsize=8, loc="center right")
     return figure
 
 
