@@ -13,16 +13,19 @@ from typing import Any
 import numpy as np
 
 MOST = 2**62  # the greatest count that an option may name: sums of a few still fit an int64
+LENGTH = 2**31 - 1  # the greatest count of things that take memory each
 _MASK = 0xFFFFFFFFFFFFFFFF
 
 
 def integer(name: str, value: Any, minimum: int | None = None, maximum: int | None = None) -> int:
-    """Return `value` as an int within [minimum, maximum]."""
+    """Return `value` as an int within [minimum, maximum], and within 2**62 of zero by default."""
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, numbers.Integral):
         raise TypeError(f"{name} must be an integer, got {value!r} of type {type(value).__name__}")
     number = int(value)
     if (minimum is not None and number < minimum) or (maximum is not None and number > maximum):
         raise ValueError(f"{name} must be {_range(minimum, maximum)}, got {value}")
+    if maximum is None and abs(number) > MOST:
+        raise ValueError(f"{name} must be at most 2**62 in size, got {value}")
     return number
 
 
@@ -95,7 +98,10 @@ def seed_value(seed: Any) -> int:
         seed = np.random.SeedSequence()
     if isinstance(seed, np.random.SeedSequence):
         return int(seed.generate_state(1, np.uint64)[0])
-    return integer("seed", seed) & _MASK
+    number = integer("seed", seed, maximum=_MASK)
+    if number < -(2**63):
+        raise ValueError(f"seed must be from -2**63 to 2**64 - 1, got {seed}")
+    return number & _MASK
 
 
 def real_array(name: str, values: Any, length: int | None = None, low: float | None = 0.0) -> np.ndarray:
@@ -146,6 +152,10 @@ def weight_array(name: str, values: Any, length: int) -> np.ndarray:
         if bad.any():
             at = int(np.argmax(bad))
             raise ValueError(f"{name} must be whole numbers, got {array.flat[at]} at position {at}")
+    elif array.dtype.kind == "O":
+        # Whole numbers that no integer type holds, or no numbers at all.
+        for at, value in enumerate(array.flat):
+            integer(f"{name}[{at}]", value, 0, MOST - 1)
     elif array.dtype.kind not in "iu":
         raise TypeError(f"{name} must be whole numbers, got an array of {array.dtype}")
     if array.ndim != 1 or array.size != length:

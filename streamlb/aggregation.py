@@ -38,7 +38,7 @@ class PartialCounts:
     __slots__ = ("_parts", "_totals", "workers")
 
     def __init__(self, workers: int):
-        self.workers = _check.integer("workers", workers, 1)
+        self.workers = _check.integer("workers", workers, 1, 2**24)
         self._parts: list[dict[int, int]] = [{} for _ in range(self.workers)]
         self._totals: dict[int, int] = {}
 

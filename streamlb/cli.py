@@ -16,6 +16,8 @@ from collections.abc import Sequence
 
 from streamlb._version import __version__
 
+MOST_SEED = 2**62  # seeds are 64-bit integers with a sign, and `--first-seed` is added to every one
+
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command of `streamlb`.
@@ -77,14 +79,12 @@ def _add_validate(commands) -> None:
         "--claims", metavar="LIST", help="ids and patterns, comma-separated, such as 'POSG-*,DC-F10' (default: all)"
     )
     parser.add_argument(
-        "--master", default="local[*]", help="Spark's master: local[N], spark://host:port, ... (default: %(default)s)"
+        "--master", metavar="URL", help="Spark's master: local[N], spark://host:port, ... (default: local[*])"
     )
-    parser.add_argument(
-        "--out", metavar="DIR", default="validation-report", help="output folder (default: %(default)s)"
-    )
+    parser.add_argument("--out", metavar="DIR", help="output folder (default: validation-report)")
     parser.add_argument("--resume", action="store_true", help="reuse the runs that DIR holds already")
     parser.add_argument(
-        "--first-seed", type=int, default=0, metavar="N", help="add N to every seed, for a second, disjoint validation"
+        "--first-seed", type=int, metavar="N", help="add N to every seed, for a second, disjoint validation"
     )
     parser.add_argument(
         "--baseline", metavar="FILE", help="an earlier verdicts.parquet or .csv: print the claims whose words changed"
@@ -105,10 +105,16 @@ def _usage_error(arguments: argparse.Namespace) -> str:
             return f"--{option} goes with --show; `--claims` chooses what is validated"
     if arguments.show and (arguments.claim is None or arguments.claims is not None):
         return "--show needs --claim with the id of one claim"
+    for option in ("master", "out", "resume", "first_seed", "baseline", "strict"):
+        given = getattr(arguments, option)
+        if arguments.show and given is not None and given is not False:
+            return f"--{option.replace('_', '-')} does not go with --show, which measures one seed here"
     if arguments.strict and arguments.baseline is None:
         return "--strict needs --baseline with an earlier table of verdicts"
-    if arguments.first_seed < 0:
-        return f"--first-seed must be 0 or more, got {arguments.first_seed}"
+    for option in ("first_seed", "seed"):
+        seed = getattr(arguments, option)
+        if seed is not None and not 0 <= seed <= MOST_SEED:
+            return f"--{option.replace('_', '-')} must be 0 to {MOST_SEED}, got {seed}"
     return ""
 
 
@@ -118,10 +124,9 @@ def _validate(arguments: argparse.Namespace) -> int:
         return _fail(wrong, 2)
     try:
         from streamlb.spark.session import SparkUnavailableError
-        from streamlb.validation.baseline import BaselineError, changes, read_baseline
+        from streamlb.validation.baseline import Baseline, BaselineError
         from streamlb.validation.engine import RunError
-        from streamlb.validation.validate import UsageError, chosen_from, select_claims, validate
-        from streamlb.validation.verdicts import JudgeError, verdict_table
+        from streamlb.validation.validate import UsageError, select_claims, validate
     except ImportError as error:
         return _fail(f"validation needs more packages ({error}): run `pip install 'streamlb[all]'`", 2)
     try:
@@ -130,35 +135,37 @@ def _validate(arguments: argparse.Namespace) -> int:
         # This comes before pyspark is asked for, so that a wrong id is told at once.
         select_claims(arguments.claims)
         # The new table may take the place of the old one, which is therefore read first.
-        before = read_baseline(arguments.baseline) if arguments.baseline is not None else None
+        before = Baseline(arguments.baseline) if arguments.baseline is not None else None
         done = validate(
             arguments.claims,
             profile=arguments.profile,
-            master=arguments.master,
-            out=arguments.out,
+            master="local[*]" if arguments.master is None else arguments.master,
+            out="validation-report" if arguments.out is None else arguments.out,
             resume=arguments.resume,
-            first_seed=arguments.first_seed,
+            first_seed=arguments.first_seed or 0,
             say=_say,
         )
     except (UsageError, BaselineError, SparkUnavailableError) as error:
         return _fail(str(error), 2)
-    except (RunError, JudgeError) as error:
+    except RunError as error:
         return _fail(f"{error}\nWhat was measured until then is kept: `--resume` goes on from here.", 1)
     print(_verdict_summary(done.judged))
     claims = f"{len(done.judged)} claim{'' if len(done.judged) == 1 else 's'}"
     print(f"\n{claims} in {done.seconds:.0f} s. Report: {done.report.resolve()}")
-    if before is None:
-        return 0
-    found = changes(chosen_from(before, arguments.claims), verdict_table(done.judged))
-    print(f"\nCompared with {arguments.baseline}: {f'{len(found)} changed' if found else 'nothing has changed'}")
+    found = before.changes(done.judged, arguments.claims) if before is not None else []
+    if before is not None:
+        print(f"\nCompared with {arguments.baseline}: {f'{len(found)} changed' if found else 'nothing has changed'}")
     for change in found:
         print(f"  {change}")
+    if done.failures:
+        return _fail("\n  ".join(["what failed:", *(f"{claim}: {text}" for claim, text in done.failures)]), 1)
     return 3 if found and arguments.strict else 0
 
 
 def _show(arguments: argparse.Namespace) -> int:
-    from streamlb.validation.show import NothingToShowError, show
+    from streamlb.validation.show import MeasureError, NothingToShowError, show
     from streamlb.validation.validate import UsageError, select_claims
+    from streamlb.validation.verdicts import JudgeError
 
     claims = select_claims(arguments.claim)
     if len(claims) != 1:
@@ -168,6 +175,8 @@ def _show(arguments: argparse.Namespace) -> int:
             print(line, flush=True)
     except NothingToShowError as error:
         raise UsageError(str(error)) from error
+    except (MeasureError, JudgeError) as error:
+        return _fail(str(error), 1)
     except BrokenPipeError:
         # Whoever reads has seen enough; nothing more may be written, not even at the end.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

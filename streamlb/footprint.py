@@ -56,8 +56,8 @@ class KeyFootprint:
     __slots__ = ("_seen", "keys", "pairs", "workers")
 
     def __init__(self, keys: int, workers: int):
-        self.keys = _check.integer("keys", keys, 1)
-        self.workers = _check.integer("workers", workers, 1)
+        self.keys = _check.integer("keys", keys, 1, _check.LENGTH)
+        self.workers = _check.integer("workers", workers, 1, _check.LENGTH)
         self._seen = np.zeros((self.keys, (self.workers + 63) // 64), np.uint64)
         self.pairs = 0
 

@@ -15,7 +15,7 @@ import numpy as np
 from streamlb import _check
 from streamlb._jit import njit
 from streamlb.hashing import GOLDEN, mix
-from streamlb.keys import key_array
+from streamlb.keys import key_array, keys_of
 
 _FIRST_SIZE = 1024
 
@@ -175,7 +175,7 @@ def checkpoint_imbalance(workers: Any, n: int, checkpoints: int = 100) -> np.nda
     >>> checkpoint_imbalance([0, 0, 1, 1], 2, checkpoints=2)
     array([0.5, 0. ])
     """
-    n = _check.integer("n", n, 1)
+    n = _check.integer("n", n, 1, _check.LENGTH)
     checkpoints = _check.integer("checkpoints", checkpoints, 1)
     workers = np.asarray(workers)
     if workers.ndim != 1 or workers.size < checkpoints:
@@ -214,11 +214,11 @@ def head_tail_load(keys: Any, workers: Any, hot: Any, n: int) -> tuple[np.ndarra
     >>> head_tail_load([1, 1, 2, 3], [0, 1, 1, 1], hot=[1], n=2)
     (array([1, 1]), array([0, 2]))
     """
-    n = _check.integer("n", n, 1)
+    n = _check.integer("n", n, 1, _check.LENGTH)
     keys, workers = routed(keys, workers)
     if workers.size and workers.max() >= n:
         raise ValueError(f"workers must be in [0, {n - 1}], got {workers.max()}")
-    among = np.isin(keys, key_array(hot))
+    among = np.isin(keys, keys_of("hot", hot))
     return np.bincount(workers[among], minlength=n), np.bincount(workers[~among], minlength=n)
 
 

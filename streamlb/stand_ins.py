@@ -50,7 +50,7 @@ def wikipedia(scale: float = 1.0) -> Zipf:
     >>> stream.messages, round(stream.distinct())
     (220000, 29000)
     """
-    scale = _check.real("scale", scale, 0, 1, low_open=True)
+    scale = _check.real("scale", scale, 1e-5, 1)
     return fitted(max(2, round(2_900_000 * scale)), 0.0932, round(22_000_000 * scale))
 
 
@@ -87,7 +87,7 @@ def cashtags(scale: float = 1.0, seed: Any = 0) -> Drifting:
     >>> bool(abs((keys == 0).mean() - 0.0329) < 0.001)
     True
     """
-    messages = round(690_000 * _check.real("scale", scale, 0, low_open=True))
+    messages = round(690_000 * _check.real("scale", scale, 1e-4, 1e12))
     points = [messages * i // 20 for i in range(1, 20)]
     seed = _check.seed_value(seed)
     # The share in the parts where it leads is what makes up for the parts where it does not.

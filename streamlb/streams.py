@@ -8,7 +8,7 @@ the distribution.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -280,6 +280,8 @@ class Drifting(Stream):
         self.base = base
         self.keys = base.keys
         self.messages = base.messages
+        if not isinstance(points, Iterable):
+            raise TypeError(f"points must be a sequence of whole numbers, got {points!r}")
         self.points = [_check.integer("points", point, 1) for point in points]
         if any(a >= b for a, b in zip(self.points, self.points[1:])):
             raise ValueError(f"points must ascend, got {list(points)}")
@@ -445,8 +447,8 @@ def execution_times(
     >>> float(times.mean()), len(set(times.tolist()))
     (32.5, 64)
     """
-    keys = _check.integer("keys", keys, 1)
-    values = _check.integer("values", values, 1)
+    keys = _check.integer("keys", keys, 1, _check.LENGTH)
+    values = _check.integer("values", values, 1, _check.LENGTH)
     low = _check.real("low", low, 0, low_open=True)
     high = _check.real("high", high, low)
     _check.choice("spacing", spacing, ("linear", "geometric"))

@@ -41,7 +41,26 @@ _OUT = "experiment string, index long, params string, result string, seconds dou
 
 
 class RunError(RuntimeError):
-    """A measure failed; the message names the experiment and the row."""
+    """Spark gave up on a job; the message says why."""
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A run whose measure raised an error: what it was, and the traceback."""
+
+    experiment: str
+    index: int
+    params: str
+    traceback: str
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """Whose failure it is: the key of its run."""
+        return self.experiment, self.params
+
+    def __str__(self) -> str:
+        reason = self.traceback.rstrip().splitlines()[-1]
+        return f"experiment {self.experiment}, row {self.index} {self.params} failed: {reason}"
 
 
 @dataclass(frozen=True)
@@ -144,7 +163,7 @@ Progress = Callable[[float, float, int], None]
 def run_on_spark(
     spark: SparkSession,
     runs: list[Run],
-    keep: Callable[[list[Outcome]], list[Run] | None],
+    keep: Callable[[list[Outcome], list[Failure]], list[Run] | None],
     *,
     module: str = CLAIMS_MODULE,
     progress: Progress | None = None,
@@ -158,8 +177,9 @@ def run_on_spark(
     runs : list of Run
         What to run.
     keep : callable
-        Is called from this thread with the outcomes of each finished job, to write them down. It
-        may return more runs, which are measured as soon as cores are free.
+        ``keep(outcomes, failures)`` is called from this thread with the outcomes of each finished
+        job, to write them down, and with the rows whose measure failed. It may return more runs,
+        which are measured as soon as cores are free.
     module : str
         The module whose `all_claims()` holds the experiments; workers import it.
     progress : callable, optional
@@ -169,7 +189,7 @@ def run_on_spark(
     Raises
     ------
     RunError
-        When a measure fails; what succeeded until then has been kept.
+        When Spark gives up on a job; what succeeded until then has been kept.
     """
     cores = spark.sparkContext.defaultParallelism
     waiting = deque(deal(runs, cores))
@@ -185,9 +205,7 @@ def run_on_spark(
                     under_way[pool.submit(_run_job, spark, job, module)] = job
                 for future in wait(under_way, timeout=0.5, return_when=FIRST_COMPLETED).done:
                     outcomes, failures = _result(future)
-                    more = keep(outcomes) or []
-                    if failures:
-                        raise RunError(_describe(failures))
+                    more = keep(outcomes, failures) or []
                     job = under_way.pop(future)
                     tracker.finished(job, outcomes)
                     tracker.add(more)
@@ -234,7 +252,7 @@ def _next_bundle(bundle: int, seconds: float) -> int:
     return max(1, bundle // 2) if seconds > 2 * _SHORT_TASK else bundle
 
 
-def _result(future: Future) -> tuple[list[Outcome], list[dict]]:
+def _result(future: Future) -> tuple[list[Outcome], list[Failure]]:
     from py4j.protocol import Py4JError
     from pyspark.errors import PySparkException
 
@@ -245,7 +263,7 @@ def _result(future: Future) -> tuple[list[Outcome], list[dict]]:
         raise RunError(f"Spark gave up on a job: {reason}") from error
 
 
-def _run_job(spark: SparkSession, job: _Job, module: str) -> tuple[list[Outcome], list[dict]]:
+def _run_job(spark: SparkSession, job: _Job, module: str) -> tuple[list[Outcome], list[Failure]]:
     """Run a job; return what succeeded and the rows that failed."""
     spark.sparkContext.setJobGroup(job.group, "streamlb validation")
     tasks = [[(run.experiment, run.index, run.params) for run in task] for task in job.tasks]
@@ -254,13 +272,7 @@ def _run_job(spark: SparkSession, job: _Job, module: str) -> tuple[list[Outcome]
     numbers = spark.range(0, len(tasks), 1, len(tasks))
     collected = numbers.mapInPandas(functools.partial(measure_tasks, tasks=tasks, module=module), _OUT).collect()
     outcomes = [Outcome(*row[:5]) for row in collected if not row.error]
-    return outcomes, [row.asDict() for row in collected if row.error]
-
-
-def _describe(failures: list[dict]) -> str:
-    first = min(failures, key=lambda row: (row["experiment"], row["index"]))
-    more = f" ({len(failures) - 1} more runs of the same job failed)" if len(failures) > 1 else ""
-    return f"experiment {first['experiment']}, row {first['index']} {first['params']} failed{more}:\n{first['error'].rstrip()}"
+    return outcomes, [Failure(row[0], row[1], row[2], row.error) for row in collected if row.error]
 
 
 class _Tracker:

@@ -12,7 +12,7 @@ import json
 import os
 import shutil
 import uuid
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -35,30 +35,32 @@ class Results:
         The folder `results`; it is made if need be.
     resume : bool
         Whether to take up what is there; if not, what an interrupted run has left is removed.
+    say : callable, optional
+        Is told of each damaged file in a line; its runs count as not there.
     """
 
-    def __init__(self, folder: str | Path, *, resume: bool = False):
+    def __init__(self, folder: str | Path, *, resume: bool = False, say: Callable[[str], None] | None = None):
         self._folder = Path(folder)
         self._unfinished = self._folder / ".unfinished"
         self._outcomes: dict[tuple[str, str], Outcome] = {}
         if resume:
-            self._load()
+            self._load(say)
         else:
             shutil.rmtree(self._unfinished, ignore_errors=True)
         self._unfinished.mkdir(parents=True, exist_ok=True)
 
-    def _load(self) -> None:
-        import pyarrow.parquet as pq
-
-        for path in sorted(self._folder.glob("*.parquet")):
-            columns = ["params_json", "result_json", "run_seconds"]
-            if not {*columns} <= {*pq.read_schema(path).names}:
-                continue  # not one of ours
-            for row in pq.read_table(path, columns=columns).to_pylist():
-                self._add(Outcome(path.stem, 0, row["params_json"], row["result_json"], row["run_seconds"]))
-        for path in sorted(self._unfinished.glob("*.parquet")):
-            for row in pq.read_table(path).to_pylist():
-                self._add(Outcome(**row))
+    def _load(self, say: Callable[[str], None] | None) -> None:
+        for read, folder in ((_finished, self._folder), (_unfinished, self._unfinished)):
+            for path in sorted(folder.glob("*.parquet")):
+                try:
+                    outcomes = list(read(path))
+                except Exception as error:  # pyarrow has many, and what is in a damaged file may be anything
+                    if say is not None:
+                        reason = (str(error).splitlines() or [type(error).__name__])[0]
+                        say(f"{path} is damaged ({reason}): its runs are measured again")
+                    continue
+                for outcome in outcomes:
+                    self._add(outcome)
 
     def _add(self, outcome: Outcome) -> None:
         self._outcomes[outcome.experiment, outcome.params] = outcome
@@ -121,6 +123,34 @@ class Results:
             columns["result_json"] = pa.array([outcome.result for outcome in outcomes], pa.string())
             _write(pa.table(columns), self._folder / f"{name}.parquet")
         shutil.rmtree(self._unfinished, ignore_errors=True)
+
+
+def _finished(path: Path) -> Iterable[Outcome]:
+    """Read the file of an experiment; nothing from a file that is not one of ours."""
+    import pyarrow.parquet as pq
+
+    columns = ["params_json", "result_json", "run_seconds"]
+    if not {*columns} <= {*pq.read_schema(path).names}:
+        return []
+    rows = pq.read_table(path, columns=columns).to_pylist()
+    return [_checked(Outcome(path.stem, 0, *(row[name] for name in columns))) for row in rows]
+
+
+def _unfinished(path: Path) -> Iterable[Outcome]:
+    """Read what a finished job of an interrupted run has left."""
+    import pyarrow.parquet as pq
+
+    return [_checked(Outcome(**row)) for row in pq.read_table(path).to_pylist()]
+
+
+def _checked(outcome: Outcome) -> Outcome:
+    """Return an outcome that can be used: JSON objects, and a number of seconds."""
+    for name in ("params", "result"):
+        if not isinstance(json.loads(getattr(outcome, name)), dict):
+            raise ValueError(f"{name} must be a JSON object, got {getattr(outcome, name)!r}")
+    if not isinstance(outcome.seconds, float):
+        raise ValueError(f"seconds must be a number, got {outcome.seconds!r}")
+    return outcome
 
 
 def _column(values: list[Any]) -> Any:

@@ -1,9 +1,10 @@
 """How many seeds a claim gets: looks at growing numbers of seeds, until it is decided.
 
 Every claim has a course of its own. At its first look each setting has the first number of seeds.
-While the claim is undecided, the settings on which it hangs get the seeds of the next look, until
-the budget is spent. A course is a function of its claim alone: other claims may measure more seeds
-of the same settings, but a claim is judged on those rows only that its own course has asked for.
+While an aspect is undecided, the settings on which it hangs get the seeds of the next look, until
+the budget is spent; that is so even where the other aspect makes the verdict. A course is a
+function of its claim alone: other claims may measure more seeds of the same settings, but a claim
+is judged on those rows only that its own course has asked for.
 
 The error is spent over the numbers of seeds: a check that rests on as many seeds as look j has may
 be wrong with the share of alpha that belongs to look j, whenever it is judged. So each state of a
@@ -48,12 +49,12 @@ class Course:
     def decide(self, decision: Decision) -> list[Run]:
         """Take the decision of a look and return the runs that the next one needs besides.
 
-        There are none when the claim is decided or its budget is spent. The settings of other
+        There are none when every aspect is decided or the budget is spent. The settings of other
         readings go along with those of the default one.
         """
         self.decision = decision
         before = list(self.counts)
-        if not decision.decided and self.look + 1 < len(self.looks):
+        if not decision.settled and self.look + 1 < len(self.looks):
             self.look += 1
             cells = frozenset(range(len(self.grid))) if decision.cells is None else decision.cells
             for cell in self.grid.alike(cells, but=READING):

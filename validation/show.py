@@ -24,6 +24,10 @@ class NothingToShowError(ValueError):
     """A claim has no run with the seed or the setting that was asked for."""
 
 
+class MeasureError(RuntimeError):
+    """A measure failed; the message names the claim and the row."""
+
+
 def show(claim: Claim, seed: int | None = None, setting: int | None = None, profile: str = "quick") -> Iterator[str]:
     """Measure a claim's runs of one seed in this process, and yield lines about each and the judge.
 
@@ -42,10 +46,16 @@ def show(claim: Claim, seed: int | None = None, setting: int | None = None, prof
     ------
     NothingToShowError
         When there is no such run; before anything is measured.
+    MeasureError
+        When a run fails.
+    JudgeError
+        When the judge fails though all settings are there; after everything has been shown. That
+        it cannot do with some of them is no error.
     """
     import pandas as pd
 
     grid = Grid(claim.experiment, profile)
+    asked = seed
     if seed is None:
         seed = int(json.loads(grid.first_runs()[0].params).get("seed", 0))
     if setting is not None and not 0 <= setting < len(grid):
@@ -57,22 +67,34 @@ def show(claim: Claim, seed: int | None = None, setting: int | None = None, prof
     yield f"{claim.id}: {claim.where}"
     for name, text in (("statement", claim.statement), ("claimed", claim.claimed), ("criterion", claim.criterion)):
         yield _field(name, text, width)
+    if asked is not None and not any("seed" in json.loads(run.params) for run in runs):
+        yield _field("seed", f"nothing is drawn for this claim, so that the seed {asked} changes nothing", width)
     yield ""
     rows, seconds = [], []
     for run in runs:
         begun = time.perf_counter()
-        rows.append({**json.loads(run.params), **json.loads(measured(claim.experiment, run.params)), CELL: run.index})
+        try:
+            result = measured(claim.experiment, run.params)
+        except Exception as error:
+            raise MeasureError(
+                f"the measure of {claim.id} failed in setting {run.index} {run.params}: {type(error).__name__}: {error}"
+            ) from error
+        rows.append({**json.loads(run.params), **json.loads(result), CELL: run.index})
         seconds.append(time.perf_counter() - begun)
     yield from _table(runs, rows, seconds, width)
     frame = pd.DataFrame(rows)
+    failed: JudgeError | None = None
     for reading in claim.readings:
         yield f"The judge{f', reading {reading}' if reading else ''}, on these runs:"
         try:
             decision = decide_reading(claim, frame, reading, profile)
         except JudgeError as error:
-            yield _field("error", f"{error.__cause__}", width)
+            yield _field("error", f"{type(error.__cause__).__name__}: {error.__cause__}", width)
+            failed = failed or error
             continue
         yield from (_field(name, text, width) for name, text in _words(decision))
+    if failed is not None and len(runs) == len(grid):
+        raise failed
 
 
 def _words(decision: Decision) -> Iterator[tuple[str, str]]:

@@ -10,18 +10,18 @@ import time
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from .claim import PROFILES, Claim
 from .claims import all_claims
-from .engine import CLAIMS_MODULE, Outcome, run_on_spark
+from .engine import CLAIMS_MODULE, Failure, Outcome, run_on_spark
 from .grid import Grid, Run, experiments_of
 from .judging import Decision
 from .results import Results
 from .sequential import Course, Courses
-from .verdicts import PAPERS, Judged, decide_reading, judge, write_verdicts
+from .verdicts import PAPERS, Failed, Judged, JudgeError, decide_reading, failed_judge, judge, write_verdicts
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -33,7 +33,10 @@ class UsageError(ValueError):
 
 @dataclass(frozen=True)
 class Validation:
-    """A finished validation: the judged claims, and how they came about."""
+    """A finished validation: the judged claims, and how they came about.
+
+    `undrawn` says of the claims whose figure failed what the error was.
+    """
 
     judged: list[Judged]
     folder: Path
@@ -42,6 +45,16 @@ class Validation:
     runs: int
     reused: int
     seconds: float
+    undrawn: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def failures(self) -> list[tuple[str, str]]:
+        """The claims of which something failed, and what: a measure, a judge or a figure."""
+        return [
+            (item.claim.id, text)
+            for item in self.judged
+            for text in [*item.failures, *filter(None, [self.undrawn.get(item.claim.id)])]
+        ]
 
     @property
     def report(self) -> Path:
@@ -87,15 +100,6 @@ def _matching(patterns: str, ids: list[str]) -> set[str]:
     if not wanted:
         raise UsageError(f"claims must name at least one claim, got {patterns!r}")
     return wanted
-
-
-def chosen_from(table: pd.DataFrame, patterns: str | None) -> pd.DataFrame:
-    """Return the rows of a table of verdicts whose claims a list of patterns names."""
-    if patterns is None:
-        return table
-    wanted = [pattern.strip().upper() for pattern in patterns.split(",")]
-    mask = [any(fnmatch.fnmatchcase(str(name).upper(), pattern) for pattern in wanted) for name in table["claim"]]
-    return table[mask]
 
 
 def output_folder(path: str | Path) -> Path:
@@ -154,7 +158,8 @@ def validate(
     Returns
     -------
     Validation
-        The judged claims, and where the report is.
+        The judged claims, and where the report is. A claim whose measure or judge fails is
+        undecided and says so, and the others are judged; `failures` lists what failed.
     """
     from .report import write_report
 
@@ -165,8 +170,8 @@ def validate(
     chosen = select_claims(claims, _claims_of(module))
     folder = output_folder(out)
     grids = {name: Grid(experiment, profile, first_seed) for name, experiment in experiments_of(chosen).items()}
-    results = Results(folder / "results", resume=resume)
     say = say or _silent
+    results = Results(folder / "results", resume=resume, say=say)
     say(f"{_count(len(chosen), 'claim')}, {_count(len(grids), 'experiment')}")
     work = _Work(chosen, grids, results)
     missing = work.courses.start(results.known())
@@ -176,11 +181,11 @@ def validate(
     judged = [work.judge(course) for course in work.courses.courses]
     write_verdicts(judged, folder)
     seconds = time.perf_counter() - begun
-    runs = {run.key for course in work.courses.courses for run in course.runs}
+    runs = {run.key for course in work.courses.courses for run in course.runs} - {*work.failures}
     done = Validation(judged, folder, profile, master, len(runs), len(runs) - work.measured, seconds)
     say("drawing figures and writing the report")
-    write_report(done, progress=say is not _silent)
-    return replace(done, seconds=time.perf_counter() - begun)  # figures take their time too
+    undrawn = write_report(done, progress=say is not _silent)
+    return replace(done, seconds=time.perf_counter() - begun, undrawn=undrawn)  # figures take their time too
 
 
 def _count(number: int, name: str) -> str:
@@ -213,24 +218,40 @@ class _Work:
     def __init__(self, claims: list[Claim], grids: dict[str, Grid], results: Results):
         self.results = results
         self.measured = 0
+        self.failures: dict[tuple[str, str], Failure] = {}
         self.courses = Courses(claims, grids, self._decide)
         self._frame_key: tuple[str, tuple[int, ...]] | None = None
 
-    def take(self, outcomes: list[Outcome]) -> list[Run]:
-        """Write outcomes down, judge what they complete, and return the runs to measure next."""
+    def take(self, outcomes: list[Outcome], failures: list[Failure]) -> list[Run]:
+        """Write outcomes down, judge what they complete, and return the runs to measure next.
+
+        A run that failed is over too: the claims that wait for it are given up.
+        """
         self.results.keep(outcomes)
         self.measured += len(outcomes)
-        return self.courses.take(outcome.key for outcome in outcomes)
+        self.failures.update((failure.key, failure) for failure in failures)
+        return self.courses.take([*(done.key for done in outcomes), *(failed.key for failed in failures)])
 
-    def _decide(self, course: Course) -> Decision:
+    def _decide(self, course: Course, reading: str | None = None) -> Decision:
+        failures = [self.failures[run.key] for run in course.runs if run.key in self.failures]
+        if failures:
+            more = f" ({len(failures)} runs failed)" if len(failures) > 1 else ""
+            return Failed(f"{failures[0]}{more}", failures[0].traceback)
         claim = course.claim
-        return decide_reading(claim, self._frame(course), claim.readings[0], course.grid.profile)
+        reading = claim.readings[0] if reading is None else reading
+        try:
+            return decide_reading(claim, self._frame(course), reading, course.grid.profile)
+        except JudgeError as error:
+            return failed_judge(error)
+
+    def _runs(self, course: Course) -> list[Run]:
+        return [run for run in course.runs if run.key not in self.failures]
 
     def _frame(self, course: Course) -> pd.DataFrame:
         """Return the runs of a course; claims that share an experiment often ask for the same."""
         key = (course.grid.experiment.name, tuple(course.counts))
         if key != self._frame_key:
-            self._last = self.results.frame(course.runs)
+            self._last = self.results.frame(self._runs(course))
             self._frame_key = key
         return self._last
 
@@ -238,8 +259,9 @@ class _Work:
         """Judge a claim under all of its readings, now that its course has ended."""
         assert course.ended
         assert course.decision is not None
-        known = {course.claim.readings[0]: course.decision}
-        seconds = self.results.seconds(course.runs)
+        default, *others = course.claim.readings
+        known = {default: course.decision, **{reading: self._decide(course, reading) for reading in others}}
+        seconds = self.results.seconds(self._runs(course))
         return judge(course.claim, self._frame(course), course.grid.profile, seconds, known=known)
 
 

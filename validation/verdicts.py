@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import traceback
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from .claim import Claim, Verdict
 from .grid import READING
-from .judging import REPRODUCED, VERDICTS, Decision, Finding, Runs, decide
+from .judging import REPRODUCED, UNDECIDED, VERDICTS, Decision, Finding, Runs, decide
 from .judging.estimates import ALPHA
 from .judging.samples import CELL
 
@@ -35,6 +36,23 @@ class JudgeError(RuntimeError):
     """A judge or a figure failed; the message names the claim."""
 
 
+class Failed(Decision):
+    """The place of a decision that could not be made, because a judge or a measure failed.
+
+    Its verdict is "undecided", no aspect has a word, `measured` says what failed, and `note` holds
+    the traceback. It asks for no more seeds.
+    """
+
+    def __init__(self, reason: str, details: str):
+        super().__init__(UNDECIDED, "", "", reason, details)
+
+
+def failed_judge(error: JudgeError) -> Failed:
+    """Return what takes the place of the decision of a judge that failed."""
+    cause = error.__cause__ or error
+    return Failed(str(error), "".join(traceback.format_exception(type(cause), cause, cause.__traceback__)))
+
+
 @dataclass(frozen=True)
 class Judged:
     """A claim, its decision under each reading, and its runs with the seconds that they took."""
@@ -53,6 +71,12 @@ class Judged:
     def holds_under(self) -> list[str]:
         """The readings under which the claim is reproduced."""
         return [name for name, decision in self.decisions.items() if name and decision.verdict == REPRODUCED]
+
+    @property
+    def failures(self) -> list[str]:
+        """What failed: a measure, or the judge under one reading or another; empty if nothing."""
+        found = (decision.measured for decision in self.decisions.values() if isinstance(decision, Failed))
+        return list(dict.fromkeys(found))
 
     @property
     def seeds(self) -> int:

@@ -46,8 +46,8 @@ def even_schedule(
     [0, 1, 0, 1, 0]
     """
     checked_topology(topology)
-    nodes = _check.integer("nodes", nodes, 1)
-    slots = _check.integer("slots", slots, 1)
+    nodes = _check.integer("nodes", nodes, 1, _check.LENGTH)
+    slots = _check.integer("slots", slots, 1, _check.LENGTH // nodes)
     workers = nodes * slots if workers is None else min(_check.integer("workers", workers, 1), nodes * slots)
     rank = np.arange(topology.tasks)
     if _check.choice("order", order, ("declared", "name")) == "name":

@@ -22,6 +22,8 @@ from streamlb.placement import matrices, refine
 from streamlb.placement.placement import Placement
 from streamlb.placement.topology import Topology, checked_topology
 
+_MOST_NODES = 2**14  # several matrices have this number squared
+
 # A stream between two components, and its stage.
 STREAM = record([("sender", "i8"), ("receiver", "i8"), ("stage", "i8")])
 
@@ -208,10 +210,10 @@ def pipeline_schedule(
     N3  -
     """
     checked_topology(topology)
-    nodes = _check.integer("nodes", nodes, 1)
+    nodes = _check.integer("nodes", nodes, 1, _MOST_NODES)
     if refine is not None:
         refine = _check.choice("refine", refine, ("restated", "printed", "optimised"))
-    add_tasks = bool(add_tasks)
+    add_tasks = _check.flag("add_tasks", add_tasks)
     load_factor = _check.real("load_factor", load_factor, 0.0)
     seed = _check.seed_value(seed)
     if len(topology.names) > nodes:

@@ -73,7 +73,7 @@ def resource_aware_schedule(
     [0, 0, 0, 0, 1, 1]
     """
     checked_topology(topology)
-    nodes = _check.integer("nodes", nodes, 1)
+    nodes = _check.integer("nodes", nodes, 1, _check.LENGTH)
     free, needs = np.zeros(nodes, RESOURCES), np.zeros(len(topology.names), RESOURCES)
     free["cpu"] = _check.real("node_cpu", node_cpu, 0.0, low_open=True)
     free["memory"] = _check.real("node_memory", node_memory, 0.0, low_open=True)

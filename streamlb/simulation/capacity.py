@@ -145,7 +145,7 @@ def fast_and_slow(workers: int, fast: int, times: float) -> np.ndarray:
     >>> fast_and_slow(4, 1, 5).tolist()
     [5.0, 1.0, 1.0, 1.0]
     """
-    workers = _check.integer("workers", workers, 1)
+    workers = _check.integer("workers", workers, 1, _check.LENGTH)
     fast = _check.integer("fast", fast, 0, workers)
     times = _check.real("times", times, 0, low_open=True)
     return np.where(np.arange(workers) < fast, times, 1.0)
@@ -169,7 +169,7 @@ def diurnal(slots: int, depth: float = 0.5) -> np.ndarray:
     >>> diurnal(4, 0.5).round(6).tolist()
     [0.5, 1.0, 1.5, 1.0]
     """
-    slots = _check.integer("slots", slots, 1)
+    slots = _check.integer("slots", slots, 1, _check.LENGTH)
     depth = _check.real("depth", depth, 0, 1, high_open=True)
     return 1.0 - depth * np.cos(2.0 * np.pi * np.arange(slots) / slots)
 

@@ -5,6 +5,7 @@ import shutil
 import stat
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
@@ -14,7 +15,7 @@ from streamlb.validation.claims import all_claims
 from streamlb.validation.engine import RunError, to_json
 from streamlb.validation.judging import Decision
 from streamlb.validation.validate import UsageError, Validation, output_folder, select_claims
-from streamlb.validation.verdicts import Judged
+from streamlb.validation.verdicts import Failed, Judged
 
 import streamlb
 from streamlb import cli
@@ -86,13 +87,16 @@ def test_a_bad_master_exits_with_2(capsys, tmp_path, master, words):
     assert not out.exists()
 
 
-def test_a_failing_run_exits_with_1_and_says_where(capsys, monkeypatch):
+def test_a_job_that_spark_gives_up_exits_with_1(capsys, monkeypatch):
     def fail(*args, **kwargs):
-        raise RunError("experiment x, row 3 {} failed:\nTraceback")
+        raise RunError("Spark gave up on a job: no space left")
 
     monkeypatch.setattr(validation, "validate", fail)
     assert cli.main(["validate", "--claims", "POSG-F1"]) == 1
-    assert "experiment x, row 3" in capsys.readouterr().err
+    assert "no space left" in capsys.readouterr().err
+
+
+SHOW = ("--show", "--claim", "POSG-F9c")
 
 
 @pytest.mark.parametrize(
@@ -103,10 +107,19 @@ def test_a_failing_run_exits_with_1_and_says_where(capsys, monkeypatch):
         (("--show",), "--show needs --claim"),
         (("--show", "--claim", "POSG-F9c", "--claims", "POSG-F9c"), "--show needs --claim with the id of one claim"),
         (("--show", "--claim", "POSG-*"), "--claim must be the id of one claim"),
-        (("--show", "--claim", "POSG-F9c", "--setting", "99"), "setting must be 0 to 3"),
+        (("--show", "--claim", "POSG-F9c", "--setting", "99"), "setting must be 0 to "),
         (("--strict",), "--strict needs --baseline"),
         (("--baseline", "no-such-file"), "the baseline 'no-such-file' is not there"),
-        (("--first-seed", "-1"), "--first-seed must be 0 or more, got -1"),
+        (("--first-seed", "-1"), "--first-seed must be 0 to 4611686018427387904, got -1"),
+        (("--first-seed", str(2**63)), f"--first-seed must be 0 to 4611686018427387904, got {2**63}"),
+        ((*SHOW, "--seed", "-1"), "--seed must be 0 to 4611686018427387904, got -1"),
+        ((*SHOW, "--seed", str(10**23)), f"--seed must be 0 to 4611686018427387904, got {10**23}"),
+        ((*SHOW, "--first-seed", "0"), "--first-seed does not go with --show"),
+        ((*SHOW, "--baseline", "x"), "--baseline does not go with --show"),
+        ((*SHOW, "--strict"), "--strict does not go with --show"),
+        ((*SHOW, "--resume"), "--resume does not go with --show"),
+        ((*SHOW, "--out", "x"), "--out does not go with --show"),
+        ((*SHOW, "--master", "local[*]"), "--master does not go with --show"),
     ],
 )
 def test_options_that_do_not_fit_exit_with_2(capsys, arguments, words):
@@ -121,6 +134,40 @@ def test_show_prints_runs_and_judgement(capsys):
     assert "epsilon" in text
 
 
+@pytest.mark.parametrize("part", ["judge", "measure"])
+def test_show_exits_with_1_when_the_judge_or_the_measure_fails(capsys, monkeypatch, part):
+    def broken(*args, **kwargs):
+        raise KeyError("broken")
+
+    claim = select_claims("POSG-CM1")[0]
+    if part == "judge":
+        claim = replace(claim, judge=lambda runs: broken())
+    else:
+        claim = replace(claim, experiment=replace(claim.experiment, measure=broken))
+    monkeypatch.setattr(validation, "select_claims", lambda patterns: [claim])
+    assert cli.main(["validate", "--show", "--claim", "POSG-CM1"]) == 1
+    last = capsys.readouterr().err
+    assert last.startswith(f"streamlb: the {part} of POSG-CM1 failed ")
+    assert last.count("\n") == 1
+
+
+def test_claims_that_could_not_be_judged_are_named_at_the_end_with_exit_code_1(capsys, monkeypatch, tmp_path):
+    def validate(claims, **options):
+        claim = select_claims("POSG-F9c")[0]
+        judged = [Judged(claim, {claim.readings[0]: Failed("the judge failed: KeyError", "")}, pd.DataFrame(), 0.0)]
+        return Validation(judged, tmp_path, "quick", "local", 1, 0, 1.0, {"POSG-F9c": "the figure failed"})
+
+    monkeypatch.setattr(validation, "validate", validate)
+    assert cli.main(["validate", "--claims", "POSG-F9c"]) == 1
+    shown = capsys.readouterr()
+    assert "report.html" in shown.out
+    assert shown.err.splitlines() == [
+        "streamlb: what failed:",
+        "  POSG-F9c: the judge failed: KeyError",
+        "  POSG-F9c: the figure failed",
+    ]
+
+
 def test_strict_exits_with_3_when_something_changed(capsys, monkeypatch, tmp_path):
     """The baseline may be the file that the new table replaces."""
     rows = {"claim": ["POSG-F9c", "DC-I1"], "verdict": ["differs", "reproduced"]}
@@ -132,7 +179,7 @@ def test_strict_exits_with_3_when_something_changed(capsys, monkeypatch, tmp_pat
         pd.DataFrame().to_csv(tmp_path / "verdicts.csv")
         claim = select_claims("POSG-F9c")[0]
         runs = pd.DataFrame({"seed": [1]})
-        judged = [Judged(claim, {"": Decision(given[-1], "", "", "m", "")}, runs, 0.0)]
+        judged = [Judged(claim, {claim.readings[0]: Decision(given[-1], "", "", "m", "")}, runs, 0.0)]
         return Validation(judged, tmp_path, "quick", "local", 1, 0, 1.0)
 
     monkeypatch.setattr(validation, "validate", validate)

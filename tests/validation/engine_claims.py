@@ -8,10 +8,11 @@ import os
 import signal
 import subprocess
 import time
+from dataclasses import replace
 from functools import partial
 
 from streamlb.validation.claim import Claim, Experiment, Seeds, Verdict
-from streamlb.validation.judging import all_of, at_least, finding, mean
+from streamlb.validation.judging import all_of, at_least, finding, mean, reported
 
 
 def _numbers(seed, scale):
@@ -104,6 +105,27 @@ def _above(bound):
     return judge
 
 
+def _not_finite(seed):
+    return {"load": {2: float("inf"), 3: float("nan")}.get(seed, 1.0)}
+
+
+INF = Experiment("inf", lambda profile: [{}], _not_finite, seeds=Seeds(quick=(4, 9), paper=(4, 9)))
+
+
+def _load(runs):
+    return finding(f"{mean(runs['load'])}", value=at_least(runs["load"], 0.5))
+
+
+def _broken(runs, profile):
+    raise KeyError("no such column")
+
+
+def _breaks_elsewhere(runs):
+    if runs.reading == "theirs":
+        raise KeyError("theirs")
+    return reported(f"{len(runs)} runs")
+
+
 def _judge(runs, profile):
     return Verdict.when(len(runs) > 0, f"{len(runs)} runs")
 
@@ -125,4 +147,9 @@ def _claim(name, experiment, judge=_judge):
 def all_claims():
     experiments = (PURE, CRASH, KILL, FAIL, BUSY)
     noisy = [_claim(f"OWN-ABOVE{bound}", NOISY, _above(bound)) for bound in (-1.0, 0.1, 0.5)]
-    return [*(_claim(f"OWN-{experiment.name.upper()}", experiment) for experiment in experiments), *noisy]
+    broken = [
+        _claim("OWN-BROKEN", PURE, _broken),
+        _claim("OWN-INF", INF, _load),
+        replace(_claim("OWN-ELSEWHERE", PURE, _breaks_elsewhere), readings=("ours", "theirs")),
+    ]
+    return [*(_claim(f"OWN-{experiment.name.upper()}", experiment) for experiment in experiments), *noisy, *broken]

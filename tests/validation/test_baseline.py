@@ -2,8 +2,10 @@
 
 import pandas as pd
 import pytest
-from streamlb.validation.baseline import BaselineError, changes, read_baseline
-from streamlb.validation.validate import chosen_from
+from streamlb.validation.baseline import Baseline, BaselineError, changes, chosen_from, read_baseline
+from streamlb.validation.claim import Claim
+from streamlb.validation.judging import Decision
+from streamlb.validation.verdicts import Judged, write_verdicts
 
 
 def table(*rows):
@@ -62,3 +64,38 @@ def test_missing_and_foreign_files_are_refused_by_name(tmp_path):
     table(*BEFORE.values, BEFORE.values[0]).to_csv(tmp_path / "twice.csv")
     with pytest.raises(BaselineError, match="has 'A-1' twice"):
         read_baseline(tmp_path / "twice.csv")
+
+
+def test_nulls_count_as_empty_texts(tmp_path):
+    """As in a file that another tool has written, or that was filtered and saved."""
+    BEFORE.replace("", None).to_parquet(tmp_path / "verdicts.parquet")
+    assert BEFORE.replace("", None).isna().any().any()
+    assert changes(read_baseline(tmp_path / "verdicts.parquet"), BEFORE) == []
+
+
+def judged_as(verdicts, name="DC-F1"):
+    """Return a claim with these verdicts by reading."""
+    words = {"reproduced": "holds", "differs": "fails"}
+    decisions = {reading: Decision(word, "", words[word], "m", "") for reading, word in verdicts.items()}
+    claim = Claim(name, "DC", "b", "w", "s", "c", "k", None, None, readings=tuple(verdicts))
+    return Judged(claim, decisions, pd.DataFrame({"seed": [1]}), 0.0)
+
+
+@pytest.mark.parametrize("suffix", ["parquet", "csv"])
+def test_flips_under_other_readings_are_changes(tmp_path, suffix):
+    old = [judged_as({"ours": "differs", "letter": "reproduced", "gone": "differs"}), judged_as({"": "differs"}, "B")]
+    new = [judged_as({"ours": "differs", "letter": "differs", "new": "reproduced"}), judged_as({"": "differs"}, "B")]
+    write_verdicts(old, tmp_path)
+    baseline = Baseline(tmp_path / f"verdicts.{suffix}")
+    assert baseline.changes(old) == []
+    assert [str(change) for change in baseline.changes(new)] == [
+        "DC-F1: holds under letter -> new",
+        "DC-F1 under the reading 'letter': verdict reproduced -> differs, value holds -> fails",
+        "DC-F1 under the reading 'new': new, reproduced",
+        "DC-F1 under the reading 'gone': missing, was differs",
+    ]
+    assert baseline.changes(new[1:], "B") == []
+    (tmp_path / f"readings.{suffix}").unlink()
+    assert [str(change) for change in Baseline(tmp_path / f"verdicts.{suffix}").changes(new)] == [
+        "DC-F1: holds under letter -> new"
+    ]

@@ -18,7 +18,6 @@ import pytest
 from streamlb.validation.claim import Experiment
 from streamlb.validation.engine import (
     Outcome,
-    RunError,
     _Job,
     _next_bundle,
     _next_job,
@@ -48,7 +47,7 @@ def here(runs, experiment):
 def on_spark(spark, runs):
     """Return what the runs give on Spark, and how many outcomes came at a time."""
     kept = []
-    run_on_spark(spark, runs, kept.append, module="engine_claims")
+    run_on_spark(spark, runs, lambda outcomes, failures: kept.append(outcomes), module="engine_claims")
     outcomes = [outcome for batch in kept for outcome in batch]
     assert len(outcomes) == len(runs)
     return {outcome.params: outcome.result for outcome in outcomes}, [len(batch) for batch in kept]
@@ -173,13 +172,18 @@ def test_same_numbers_on_two_cores_and_with_tasks_retried(flags):
         assert len(list(flags.glob("crashed-*"))) == 4
         assert comp == here(crash, engine_claims.CRASH)
 
-        kept = []
-        with pytest.raises(RunError) as error:
-            run_on_spark(spark, expand(engine_claims.FAIL), kept.extend, module="engine_claims")
-        text = str(error.value)
-        assert 'experiment fail, row 3 {"seed":3} failed' in text
-        assert "ZeroDivisionError: three is too many" in text
-        assert all(outcome.params != '{"seed":3}' for outcome in kept)
+        kept, failed = [], []
+
+        def keep(outcomes, failures):
+            kept.extend(outcomes)
+            failed.extend(failures)
+
+        run_on_spark(spark, expand(engine_claims.FAIL), keep, module="engine_claims")
+        assert sorted(outcome.params for outcome in kept) == [f'{{"seed":{seed}}}' for seed in (0, 1, 2, 4, 5)]
+        assert [str(failure) for failure in failed] == [
+            'experiment fail, row 3 {"seed":3} failed: ZeroDivisionError: three is too many'
+        ]
+        assert "in _fail_on_three" in failed[0].traceback
 
 
 @pytest.mark.spark
@@ -215,6 +219,60 @@ def test_claims_get_seeds_until_they_are_decided(tmp_path):
     kept = pd.read_parquet(tmp_path / "two" / "results" / "noisy.parquet")
     # What was there is still there.
     assert kept["seed"].tolist() == [*range(40), *range(1000, 1040)] * 2
+
+
+@pytest.mark.spark
+def test_what_fails_is_named_and_the_other_claims_are_judged(tmp_path):
+    """A judge, a measure, a number that is not finite, another reading: one claim each."""
+    chosen = "OWN-PURE,OWN-FAIL,OWN-BROKEN,OWN-INF,OWN-ELSEWHERE,OWN-ABOVE-1.0"
+    done = validate(chosen, out=tmp_path, module="engine_claims", master="local[2]")
+    table = pd.read_parquet(tmp_path / "verdicts.parquet").set_index("claim")
+    assert table["verdict"].to_dict() == {
+        "OWN-PURE": "reproduced",
+        "OWN-FAIL": "undecided",
+        "OWN-ABOVE-1.0": "reproduced",
+        "OWN-BROKEN": "undecided",
+        "OWN-INF": "undecided",
+        "OWN-ELSEWHERE": "reported",
+    }
+    assert table["measured"]["OWN-PURE"] == "40 runs"
+    failures = dict(done.failures)
+    assert list(failures) == ["OWN-FAIL", "OWN-BROKEN", "OWN-INF", "OWN-ELSEWHERE"]
+    assert failures["OWN-FAIL"] == 'experiment fail, row 3 {"seed":3} failed: ZeroDivisionError: three is too many'
+    assert failures["OWN-BROKEN"] == "the judge of OWN-BROKEN failed on 40 runs: KeyError: 'no such column'"
+    assert failures["OWN-INF"].endswith("ValueError: load must be finite, got inf for seed 2")
+    assert "under the reading 'theirs': KeyError: 'theirs'" in failures["OWN-ELSEWHERE"]
+    for name in ("OWN-FAIL", "OWN-BROKEN", "OWN-INF"):
+        assert table["measured"][name] == failures[name]
+        assert "Traceback" in table["note"][name]
+    assert (table["runs"]["OWN-FAIL"], table["runs"]["OWN-BROKEN"]) == (5, 40)
+    page = done.report.read_text(encoding="utf-8")
+    assert "What failed in this run" in page
+    assert "no such column" in page
+
+    again = validate(chosen, out=tmp_path, module="engine_claims", master="local[2]", resume=True)
+    assert again.failures == done.failures
+    assert (again.runs, again.reused) == (done.runs, done.runs)  # the row that failed is tried again, and fails
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("damage", [b"junk\n", None], ids=["junk", "cut"])
+def test_a_damaged_file_of_results_is_named_and_measured_again(tmp_path, damage):
+    def verdicts():
+        table = pd.read_parquet(tmp_path / "verdicts.parquet")
+        return table.drop(columns="seconds")
+
+    validate("OWN-PURE,OWN-INF", out=tmp_path, module="engine_claims", master="local[2]")
+    before, file = verdicts(), tmp_path / "results" / "pure.parquet"
+    file.write_bytes(file.read_bytes()[:500] if damage is None else damage)
+    said = []
+    done = validate(
+        "OWN-PURE,OWN-INF", out=tmp_path, module="engine_claims", master="local[2]", resume=True, say=said.append
+    )
+    assert (done.runs, done.reused) == (44, 4)
+    assert [line for line in said if f"{file} is damaged" in line and "measured again" in line]
+    pd.testing.assert_frame_equal(verdicts(), before, check_exact=True)
+    assert len(pd.read_parquet(file)) == 40
 
 
 @pytest.mark.spark
@@ -352,6 +410,23 @@ def test_columns_of_any_json_value_can_be_written(tmp_path):
     assert [None if v is None else json.loads(v) for v in table["value"]] == values
     assert table["number"].dtype == np.float64
     assert Results(tmp_path, resume=True).frame(runs)["value"].tolist()[3:] == values[3:]
+
+
+def test_what_cannot_be_an_outcome_is_damage(tmp_path):
+    """A file that Arrow reads may still hold nonsense; what a job has left may be cut short."""
+    good = {"params_json": ['{"seed":1}'], "result_json": ['{"value":1}'], "run_seconds": [0.5]}
+    for number, wrong in enumerate(
+        ({"result_json": ["[1]"]}, {"params_json": [None]}, {"run_seconds": [None]}, {"result_json": ["{"]})
+    ):
+        pd.DataFrame({**good, **wrong}).to_parquet(tmp_path / f"wrong{number}.parquet")
+    pd.DataFrame(good).to_parquet(tmp_path / "good.parquet")
+    (tmp_path / ".unfinished").mkdir()
+    (tmp_path / ".unfinished" / "job.parquet").write_text("junk")
+    said = []
+    results = Results(tmp_path, resume=True, say=said.append)
+    assert results.known() == {("good", '{"seed":1}')}
+    assert len(said) == 5
+    assert all(line.count("\n") == 0 and "is damaged (" in line for line in said)
 
 
 def test_foreign_parquet_files_are_left_alone(tmp_path):

@@ -87,6 +87,24 @@ def test_a_course_goes_on_while_undecided_and_ends_with_the_budget():
     assert course.counts == [20] * 3
 
 
+def test_a_course_goes_on_while_any_aspect_is_undecided():
+    """The shape fails, which makes the verdict; the value hangs on setting 1, which goes on."""
+    grid = grid_of([{"n": n} for n in range(2)])
+
+    def judge(runs):
+        low, high = (runs.where(n=n)["x"] for n in (0, 1))
+        return finding("m", shape=less(high, low), value=at_least(high, 1000.0))
+
+    decided, _ = validate(
+        [claim_of(grid, judge)], {"synthetic": grid}, lambda row: {"x": 1000.0 * row["n"] + noise(row)}
+    )
+    decision, counts = decided["OWN-1"]
+    assert (decision.verdict, decision.shape, decision.value) == ("differs", "fails", UNDECIDED)
+    assert decision.cells == {1}
+    assert counts == (4, 20)
+    assert not decision.settled
+
+
 def test_only_the_settings_on_which_it_hangs_go_on_and_late_ones_catch_up():
     grid = grid_of([{"n": n} for n in range(3)])
     course = Course(claim_of(grid, None), grid)

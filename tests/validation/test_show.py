@@ -3,7 +3,8 @@
 import pytest
 from streamlb.validation.claim import Claim, Experiment, Seeds
 from streamlb.validation.judging import finding, less, mean
-from streamlb.validation.show import NothingToShowError, show
+from streamlb.validation.show import MeasureError, NothingToShowError, show
+from streamlb.validation.verdicts import JudgeError
 
 
 def _measure(n, seed, reading=None):
@@ -56,6 +57,36 @@ def test_grids_with_seeds_of_their_own():
     shown = text(claim_of(PLAIN), 4)
     assert next(row.split() for row in shown.splitlines() if row.startswith("seed")) == ["seed", "4"]
     assert next(row.split() for row in text(claim_of(PLAIN)).splitlines() if row.startswith("seed")) == ["seed", "3"]
+
+
+def test_a_judge_that_fails_on_all_settings_is_an_error_after_the_runs_are_shown():
+    def broken(runs):
+        raise KeyError("column")
+
+    lines = []
+    with pytest.raises(JudgeError, match="the judge of OWN-S failed on 12 runs: KeyError: 'column'"):
+        lines.extend(show(claim_of(SEEDED, broken), 7))
+    assert lines[-1].split() == ["error", "KeyError:", "'column'"]
+
+
+def test_a_measure_that_fails_is_named_with_its_row():
+    def fail(n, seed):
+        raise ZeroDivisionError("nothing to divide")
+
+    broken = Experiment("broken", lambda profile: [{"n": 1}], fail, seeds=Seeds((5, 9), (5, 9)))
+    with pytest.raises(
+        MeasureError,
+        match=r'the measure of OWN-S failed in setting 0 {"n":1,"seed":2}: ZeroDivisionError: nothing to divide',
+    ):
+        text(claim_of(broken), 2)
+
+
+def test_a_seed_where_nothing_is_drawn_is_said_to_change_nothing():
+    exact = Experiment("exact", lambda profile: [{"n": n} for n in range(1, 13)], lambda n: {"load": n})
+    words = "so that the seed 5 changes nothing"
+    assert words in " ".join(text(claim_of(exact), 5).split())
+    assert "changes nothing" not in " ".join(text(claim_of(exact)).split())
+    assert "changes nothing" not in " ".join(text(claim_of(SEEDED), 5).split())
 
 
 def test_what_is_not_there_is_said_before_anything_is_measured():

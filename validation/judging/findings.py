@@ -91,8 +91,13 @@ class Decision:
 
     @property
     def decided(self) -> bool:
-        """Whether more seeds would change nothing."""
+        """Whether the verdict has a word."""
         return self.verdict != UNDECIDED
+
+    @property
+    def settled(self) -> bool:
+        """Whether every aspect has a word too, so that more seeds would change nothing."""
+        return UNDECIDED not in (self.verdict, self.shape, self.value)
 
 
 def decide(found: Finding, alpha: float | Level = ALPHA) -> Decision:
@@ -126,9 +131,7 @@ def decide(found: Finding, alpha: float | Level = ALPHA) -> Decision:
         crucial.estimate,
         crucial.low,
         crucial.high,
-        _open_cells([ruling for ruling in (shape, value) if ruling is not None])
-        if verdict == UNDECIDED
-        else frozenset(),
+        _open_cells([ruling for ruling in (shape, value) if ruling is not None]),
         crucial.region,
         checks,
         (value.estimate, value.low, value.high) if value is not None else None,

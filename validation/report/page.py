@@ -9,7 +9,7 @@ import platform
 import re
 import shutil
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +17,7 @@ from streamlb import _version
 from streamlb.cli import versions
 
 from ..claim import Reading
-from ..verdicts import VERDICTS, Judged, JudgeError, count_verdicts, papers_of
+from ..verdicts import VERDICTS, Failed, Judged, JudgeError, count_verdicts, papers_of
 from .drawing import alt_text, embedded, save_figure
 from .front import important_failures, number_text, overview, paper_sentences, sureness
 from .tables import PrintedNumbers, printed_numbers, readings_of
@@ -48,10 +48,11 @@ LOOKS = {
 KINDS = {"a": "exact or analytic", "b": "statistical", "c": "a cluster or private data, simulated"}
 
 
-def write_report(done: Validation, progress: bool = False) -> None:
-    """Write `report.html` and the figures of a validation.
+def write_report(done: Validation, progress: bool = False) -> dict[str, str]:
+    """Write `report.html` and the figures of a validation; return what failed in drawing, by claim.
 
-    Drawing takes its time: `progress` says whether to show a bar.
+    Drawing takes its time: `progress` says whether to show a bar. The page lists what failed above
+    all, and the sentences of its first page are about the other claims.
     """
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
     from tqdm import tqdm
@@ -69,14 +70,17 @@ def write_report(done: Validation, progress: bool = False) -> None:
     with tqdm(judged, disable=not progress, bar_format=layout, mininterval=1.0) as bar:
         views = [_claim_view(item, done, drawn) for item in bar]
     by_id = {view["id"]: view for view in views}
+    undrawn = {view["id"]: view["undrawn"] for view in views if view["undrawn"]}
+    sound = [item for item in judged if not isinstance(item.verdict, Failed)]
     environment.filters["linked"] = _linker(by_id)
     html = environment.get_template("report.html").render(
-        overview=overview(judged),
+        overview=overview(sound),
+        broken=replace(done, undrawn=undrawn).failures,
         papers=[
-            _paper_view(paper, [item for item in judged if item.claim.paper == paper]) for paper in papers_of(judged)
+            _paper_view(paper, [item for item in sound if item.claim.paper == paper]) for paper in papers_of(judged)
         ],
-        failures=[by_id[item.claim.id] for item in important_failures(judged)],
-        sureness=sureness(judged),
+        failures=[by_id[item.claim.id] for item in important_failures(sound)],
+        sureness=sureness(sound),
         verdicts=VERDICTS,
         looks=LOOKS,
         kinds=KINDS,
@@ -88,6 +92,7 @@ def write_report(done: Validation, progress: bool = False) -> None:
     draft = done.report.with_suffix(".html.part")
     draft.write_text(html, encoding="utf-8")
     os.replace(draft, done.report)
+    return undrawn
 
 
 @dataclass(frozen=True)
@@ -101,6 +106,12 @@ class _Drawn:
 
 def _claim_view(item: Judged, done: Validation, drawn: dict[tuple[Any, bytes], _Drawn]) -> dict[str, Any]:
     claim, verdict = item.claim, item.verdict
+    figure, undrawn = None, ""
+    if claim.figure is not None and not isinstance(verdict, Failed):
+        try:
+            figure = _figure_view(item, done, drawn)
+        except JudgeError as error:
+            undrawn = str(error)
     return {
         "id": claim.id,
         "paper": claim.paper,
@@ -123,7 +134,8 @@ def _claim_view(item: Judged, done: Validation, drawn: dict[tuple[Any, bytes], _
         "seconds": _duration(item.seconds),
         "seeds": _seeds(item.runs),
         "experiment": claim.experiment.name,
-        "figure": _figure_view(item, done, drawn) if claim.figure is not None else None,
+        "figure": figure,
+        "undrawn": undrawn,
     }
 
 

@@ -246,7 +246,7 @@ class POSG(Scheduling):
             "synchronise": "staggered",
             "idle": "clamp",
             "ties": "least_recent",
-            "resync": 8 * window,
+            "resync": min(8 * window, _check.MOST),
         }
         return cls(instances, window, tolerance, **(chosen | options))
 

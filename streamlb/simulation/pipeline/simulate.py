@@ -36,6 +36,7 @@ from streamlb.simulation.pipeline.kernels import (
     run,
 )
 
+_MOST_FLIGHTS = 2**26  # what arrives at each task in each slot to come is kept
 _UNLIMITED = 2**40  # tuples in a slot; more than any buffer sends
 
 
@@ -87,6 +88,11 @@ class PipelineOptions:
             seed=_check.seed_value(self.seed),
         )
         checked(self, schedule=_checked_schedule(schedule, placement.nodes, self.gate))
+        far = float(np.ptp(placement.task_node)) if placement.task_node.size else 0.0
+        if self.distance_cost * far * placement.task_node.size > _MOST_FLIGHTS:
+            raise ValueError(
+                f"distance_cost must be such that tasks times slots on the way are at most {_MOST_FLIGHTS}, got {self.distance_cost!r}"
+            )
 
     def record(self, drain: int) -> np.ndarray:
         """Return the options in the form in which the kernels take them: SETTINGS[1]."""

@@ -66,7 +66,7 @@ def seven_phases(
         raise ValueError(f"swapped must name phases of A to G, got {swapped!r}")
     _check.choice("rates", rates, ("first", "own"))
     stream = Zipf(keys, exponent)
-    messages = _check.integer("messages", messages, 1)
+    messages = _check.integer("messages", messages, 1, _check.LENGTH)
     value = _check.seed_value(seed)
     times = execution_times(keys, min(64, keys), 0.1, 6.4, seed=value)
     pmf = stream.pmf

@@ -9,10 +9,18 @@ import pandas as pd
 import pytest
 from matplotlib.figure import Figure
 from streamlb.validation.claim import DIFFERS, NOT_APPLICABLE, REPRODUCED, Claim, Experiment
-from streamlb.validation.judging import Decision, finding, never, not_applicable
+from streamlb.validation.judging import UNDECIDED, Decision, finding, never, not_applicable
 from streamlb.validation.report import alt_text, save_figure, write_report
 from streamlb.validation.validate import Validation, output_folder
-from streamlb.validation.verdicts import Judged, JudgeError, count_verdicts, judge, verdict_table, write_verdicts
+from streamlb.validation.verdicts import (
+    Judged,
+    JudgeError,
+    count_verdicts,
+    failed_judge,
+    judge,
+    verdict_table,
+    write_verdicts,
+)
 
 VOID = {"meta", "img", "input", "br", "link"}
 NASTY = "<script>alert('x')</script> & \"quotes\" ε ≤ δ"
@@ -186,8 +194,30 @@ def test_a_failing_judge_or_figure_is_named(done):
         judge(broken, runs, "quick", 0.0)
     judged = Judged(base, {"": Decision(REPRODUCED, "", "", "7", "")}, runs, 0.0)
     drawn = Validation([judged], done.folder, "quick", "local", 1, 0, 1.0)
-    with pytest.raises(JudgeError, match="the figure of POSG-A failed: KeyError"):
-        write_report(drawn)
+    assert write_report(drawn) == {"POSG-A": "the figure of POSG-A failed: KeyError: 'value'"}
+    page = drawn.report.read_text(encoding="utf-8")
+    assert "What failed in this run" in page
+    assert page.count("the figure of POSG-A failed") == 2  # above all, and where the figure would be
+
+
+def test_the_first_page_counts_what_was_judged_and_lists_what_was_not(done):
+    try:
+        judge(replace(claim("POSG-Z", "POSG", None), judge=lambda runs: 1 / 0), pd.DataFrame({"seed": [1]}), "quick", 0)
+    except JudgeError as error:
+        decision = failed_judge(error)
+    broken = Judged(claim("POSG-Z", "POSG", None, draw), {"": decision}, pd.DataFrame({"seed": [1]}), 0.0)
+    assert decision.verdict == UNDECIDED
+    assert "ZeroDivisionError" in decision.measured
+    assert write_report(replace(done, judged=[*done.judged, broken])) == {}  # its figure is not drawn
+    page = " ".join(done.report.read_text(encoding="utf-8").split())
+    write_report(done)
+    sound = " ".join(done.report.read_text(encoding="utf-8").split())
+    assert "What failed in this run" in page
+    assert "What failed in this run" not in sound
+    assert '<a href="#POSG-Z">POSG-Z</a>: the judge of POSG-Z failed on 1 runs: ZeroDivisionError' in page
+    assert "Noise still covers" not in page
+    lead = re.search('<p class="lead">.*?</p>', sound)
+    assert lead.group() in page
 
 
 def test_a_judge_cannot_change_what_the_next_one_sees(done):

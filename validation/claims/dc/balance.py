@@ -54,7 +54,8 @@ def _balance_grid(profile: str) -> list[dict[str, Any]]:
         cells = [(10_000, z, n) for z in (1.4, 2.0) for n in (10, 50, 100)] + [(10_000, 0.8, n) for n in (10, 100)]
         cells += [(100_000, z, n) for z in (1.4, 2.0) for n in (50, 100)]
     else:
-        cells = [(k, z, n) for k in (10_000, 100_000, 1_000_000) for z in SKEWS for n in (5, 10, 20, 50, 100)]
+        skews = {10_000: SKEWS, 100_000: (0.8, 1.4, 2.0), 1_000_000: (0.8, 1.4, 2.0)}
+        cells = [(k, z, n) for k in skews for z in skews[k] for n in (5, 10, 20, 50, 100)]
     return [{"z": z, "n": n, "keys": k, "m": stream_size(profile)} for k, z, n in cells]
 
 

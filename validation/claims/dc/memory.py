@@ -37,7 +37,7 @@ MEMORY = Experiment(
     "dc_memory",
     lambda profile: [
         {"z": z, "n": n, "m": by_profile(profile, 300_000, 10_000_000)}
-        for z in by_profile(profile, (0.4, 1.0, 1.4, 2.0), SKEWS[1::2])
+        for z in by_profile(profile, (0.4, 1.0, 1.4, 2.0), SKEWS[3::4])
         for n in (50, 100)
     ],
     _memory,

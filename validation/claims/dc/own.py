@@ -106,7 +106,7 @@ def _variants(stream: str, n: int, m: int, seed: int) -> dict[str, Any]:
 VARIANTS = Experiment(
     "dc_variants",
     lambda profile: [
-        {"stream": stream, "n": n, "m": by_profile(profile, 200_000, 2_000_000)}
+        {"stream": stream, "n": n, "m": by_profile(profile, 200_000, 1_000_000)}
         for stream in STREAMS
         for n in by_profile(profile, (20, 100), (20, 50, 100))
     ],

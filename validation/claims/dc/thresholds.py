@@ -52,7 +52,7 @@ THRESHOLD = Experiment(
     "dc_threshold",
     lambda profile: [
         {"z": z, "n": n, "theta": theta, "m": stream_size(profile)}
-        for z in by_profile(profile, [1.2, 2.0], SKEWS[1::2])
+        for z in by_profile(profile, [1.2, 2.0], SKEWS[3::4])
         for n in by_profile(profile, (10, 100), (5, 10, 50, 100))
         for theta in THETAS
     ],
