@@ -150,6 +150,7 @@ FED = {
         ],
     ),
     "CG-F6": Fed(
+        noise={"imbalance": 1e-9},  # what is counted is not drowned
         true=CLUSTERS,
         false=[{"memory": by("scheme", CG=0.5, rest=0.4)}, {"imbalance": by("scheme", CG=0.5, rest=0.005)}],
     ),
@@ -165,7 +166,11 @@ FED = {
         true=CLUSTERS,
         false=[{"memory": by("scheme", SG=0.8, PoTC=0.5, rest=0.3)}, {"imbalance": by("scheme", SG=0.5, rest=0.005)}],
     ),
-    "CG-F6c": Fed(true=CLUSTERS, false=[{"memory": by("scheme", SG=0.3, rest=0.4)}, {"imbalance": 0.5}]),
+    "CG-F6c": Fed(
+        noise={"imbalance": 1e-9},  # what is counted is not drowned
+        true=CLUSTERS,
+        false=[{"memory": by("scheme", SG=0.3, rest=0.4)}, {"imbalance": 0.5}],
+    ),
     "CG-F9": Fed(
         true=SOURCES,
         false=[
