@@ -54,7 +54,8 @@ class Results:
             for path in sorted(folder.glob("*.parquet")):
                 try:
                     outcomes = list(read(path))
-                except Exception as error:  # pyarrow has many, and what is in a damaged file may be anything
+                # pyarrow has many errors, and what is in a damaged file may be anything.
+                except Exception as error:
                     if say is not None:
                         reason = (str(error).splitlines() or [type(error).__name__])[0]
                         say(f"{path} is damaged ({reason}): its runs are measured again")

@@ -185,7 +185,8 @@ def validate(
     done = Validation(judged, folder, profile, master, len(runs), len(runs) - work.measured, seconds)
     say("drawing figures and writing the report")
     undrawn = write_report(done, progress=say is not _silent)
-    return replace(done, seconds=time.perf_counter() - begun, undrawn=undrawn)  # figures take their time too
+    # Figures take their time too.
+    return replace(done, seconds=time.perf_counter() - begun, undrawn=undrawn)
 
 
 def _count(number: int, name: str) -> str:

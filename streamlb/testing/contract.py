@@ -28,6 +28,14 @@ _UNABLE = re.compile("can(not|'t) (be )?(pickle|cop(y|ied)|deepcop)|local object
 
 # Sizes are prime, so that no stream ends where a turn of the sources begins again.
 SIZE, HALF = 307, 151
+
+
+def in_two(part: Any) -> tuple[Any, Any]:
+    """Return a stream in two parts, of which the first ends at no turn of the sources."""
+    cut = HALF
+    return part[:cut], part[cut:]
+
+
 LONG = 20_011  # beyond the borders of the chunks in which batches are commonly cut
 
 
@@ -290,14 +298,15 @@ class Contract:
     def check_pickle(self) -> None:
         """Check that a pickled object goes on exactly as the original does."""
         for shape, part, given in self.each(8):
+            first, rest = in_two(part)
             made = self.build(**shape)
             if "<locals>" in type(self.bare(made)).__qualname__:
                 raise SkippedCheck("Python pickles no class that is defined inside a function")
             self._able("pickled", self.bare(made), pickle.dumps)
-            self.play(made, part[:HALF])
+            self.play(made, first)
             twin = self.renew(made, lambda old: pickle.loads(pickle.dumps(old)))
             text = f"{given}, pickled after {HALF}"
-            self.same_future(text, "an object that goes on alike", made, twin, part[HALF:])
+            self.same_future(text, "an object that goes on alike", made, twin, rest)
 
     def check_copy(self) -> None:
         """Check that a deep copy goes on as the original does, and neither touches the other.
@@ -305,6 +314,7 @@ class Contract:
         So does a plain copy, where the class says itself how it is copied.
         """
         for shape, part, given in self.each(9):
+            first, rest = in_two(part)
             fresh = self.bare(self.build(**shape))
             ways: dict[str, Callable[[Any], Any]] = {}
             if hasattr(type(fresh), "__copy__") or type(fresh).__reduce__ is not object.__reduce__:
@@ -314,12 +324,12 @@ class Contract:
             ways["copy.deepcopy"] = copy.deepcopy
             for word, way in ways.items():
                 made = self.build(**shape)
-                self.play(made, part[:HALF])
+                self.play(made, first)
                 before, twin = self.seen(made), self.renew(made, way)
                 text = f"{given}, and {word} after {HALF}"
-                self.play(self.renew(made, way), part[HALF:])
+                self.play(self.renew(made, way), rest)
                 self.same_look(text, "a copy that does not touch the original", before, self.seen(made))
-                self.same_future(text, "a copy that goes on as the original", made, twin, part[HALF:])
+                self.same_future(text, "a copy that goes on as the original", made, twin, rest)
 
     def _able(self, word: str, fresh: Any, way: Callable[[Any], Any]) -> None:
         """Skip the check where even a new object says that it cannot be copied or pickled."""

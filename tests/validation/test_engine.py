@@ -252,7 +252,8 @@ def test_what_fails_is_named_and_the_other_claims_are_judged(tmp_path):
 
     again = validate(chosen, out=tmp_path, module="engine_claims", master="local[2]", resume=True)
     assert again.failures == done.failures
-    assert (again.runs, again.reused) == (done.runs, done.runs)  # the row that failed is tried again, and fails
+    # The row that failed is tried again, and fails.
+    assert (again.runs, again.reused) == (done.runs, done.runs)
 
 
 @pytest.mark.spark

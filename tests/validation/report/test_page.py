@@ -197,7 +197,7 @@ def test_a_failing_judge_or_figure_is_named(done):
     assert write_report(drawn) == {"POSG-A": "the figure of POSG-A failed: KeyError: 'value'"}
     page = drawn.report.read_text(encoding="utf-8")
     assert "What failed in this run" in page
-    assert page.count("the figure of POSG-A failed") == 2  # above all, and where the figure would be
+    assert page.count("the figure of POSG-A failed") == 2  # on top, and at the claim
 
 
 def test_the_first_page_counts_what_was_judged_and_lists_what_was_not(done):
@@ -208,7 +208,8 @@ def test_the_first_page_counts_what_was_judged_and_lists_what_was_not(done):
     broken = Judged(claim("POSG-Z", "POSG", None, draw), {"": decision}, pd.DataFrame({"seed": [1]}), 0.0)
     assert decision.verdict == UNDECIDED
     assert "ZeroDivisionError" in decision.measured
-    assert write_report(replace(done, judged=[*done.judged, broken])) == {}  # its figure is not drawn
+    # Its figure is not drawn.
+    assert write_report(replace(done, judged=[*done.judged, broken])) == {}
     page = " ".join(done.report.read_text(encoding="utf-8").split())
     write_report(done)
     sound = " ".join(done.report.read_text(encoding="utf-8").split())
