@@ -133,7 +133,7 @@ TIES = Experiment(
     VARIANTS.grid,
     _ties,
     lambda row: row["m"] * row["n"],
-    Seeds(quick=(15, 60), paper=(20, 80), start=96_000),
+    Seeds(quick=(15, 90), paper=(20, 90), start=96_000),
 )
 
 

@@ -160,7 +160,7 @@ TRACES = Experiment(
     _grid,
     _trace,
     lambda row: {"WP": 22, "TW": 60}.get(row["trace"], 0.7) * (1 + row["n"] / 100) if row["full"] else 1 + row["n"],
-    Seeds(quick=(8, 60), paper=(5, 12)),
+    Seeds(quick=(8, 90), paper=(5, 12)),
 )
 
 
